@@ -1,0 +1,153 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"sync"
+
+	"github.com/waymark-dns/waymark/internal/listen"
+	"github.com/waymark-dns/waymark/internal/plan"
+	"github.com/waymark-dns/waymark/internal/qlog"
+	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/stats"
+)
+
+// listener is one open address.
+type listener struct {
+	key string // as plan.Listen.String has it
+	transport
+}
+
+// transport is what the listeners of all transports can do.
+type transport interface {
+	Addr() netip.AddrPort
+	Serve()
+	Drain(ctx context.Context)
+	Close()
+}
+
+// source is the counters and the rings of one listener.
+type source struct {
+	key     string
+	workers []listen.Worker
+	shared  *qlog.Shared // of goroutines without a ring of their own
+	rings   []*qlog.Ring
+}
+
+// registry knows the counters of all listeners there ever were: a counter must
+// not go back when a listener goes.
+type registry struct {
+	mu      sync.Mutex // guards sources
+	sources []*source
+}
+
+// source is that of key, with at least n workers; a listener that comes back goes
+// on counting where it ended.
+func (g *registry) source(key string, n int) (s *source, index uint16) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, have := range g.sources {
+		if have.key == key {
+			s, index = have, uint16(i)
+		}
+	}
+	if s == nil {
+		s, index = &source{key: key}, uint16(len(g.sources))
+		g.sources = append(g.sources, s)
+	}
+	if s.shared == nil {
+		for range runtime.GOMAXPROCS(0) {
+			s.rings = append(s.rings, qlog.NewRing())
+		}
+		s.shared = qlog.NewShared(s.rings...)
+	}
+	for len(s.workers) < n {
+		ring := qlog.NewRing()
+		s.rings = append(s.rings, ring)
+		s.workers = append(s.workers, listen.Worker{Observer: ring, Shared: s.shared, Stats: &stats.Worker{}})
+	}
+	return s, index
+}
+
+// all is the sources as they are now.
+func (g *registry) all() []source {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make([]source, len(g.sources))
+	for i, s := range g.sources {
+		all[i] = *s
+	}
+	return all
+}
+
+// open binds one address of p.
+func (s *Server) open(p *plan.Plan, l plan.Listen) (*listener, error) {
+	key := l.String()
+	var t transport
+	var err error
+	switch l.Scheme {
+	case "udp":
+		t, err = s.openUDP(p, l)
+	case "tcp":
+		t, err = s.openTCP(p, l)
+	default:
+		err = fmt.Errorf("listening on %s: no transport %q", key, l.Scheme)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &listener{key: key, transport: t}, nil
+}
+
+func (s *Server) config(p *plan.Plan, proto serve.Proto, key string, index uint16) listen.Config {
+	return listen.Config{
+		Entry: &s.entry, Now: s.now, Deadline: deadline, UDPSize: uint16(p.Server.UDPSize), Parked: s.parked,
+		Peer: &serve.Peer{Listener: key, Proto: proto, Index: index},
+	}
+}
+
+func (s *Server) openUDP(p *plan.Plan, l plan.Listen) (*listen.UDP, error) {
+	key := l.String()
+	files := s.inherited.udp[key]
+	delete(s.inherited.udp, key)
+	n := p.Server.Workers
+	if n == 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	if len(files) > 0 {
+		n = len(files) // the service manager said how many
+	}
+	src, index := s.workers.source(key, n)
+	return listen.OpenUDP(listen.UDPConfig{
+		Config: s.config(p, serve.UDP, key, index),
+		Addr:   l.Addr, Workers: src.workers[:n], V6Only: bothFamilies(p, l), Steer: p.Server.CPUSteer, Files: files,
+	})
+}
+
+func (s *Server) openTCP(p *plan.Plan, l plan.Listen) (*listen.TCP, error) {
+	key := l.String()
+	file := s.inherited.tcp[key]
+	delete(s.inherited.tcp, key)
+	src, index := s.workers.source(key, 1)
+	worker := src.workers[0]
+	worker.Observer = worker.Shared // a goroutine per connection
+	t := p.Server.TCP
+	return listen.OpenTCP(listen.TCPConfig{
+		Config: s.config(p, serve.TCP, key, index),
+		Addr:   l.Addr, Worker: worker, V6Only: bothFamilies(p, l), File: file,
+		Conns: t.Conns, PerClient: t.PerClient, Inflight: t.Inflight, Idle: t.Idle, Total: t.Total, Write: t.Write,
+	})
+}
+
+// bothFamilies tells whether [::] has 0.0.0.0 beside it on the same port, so that
+// it must not take IPv4 as well.
+func bothFamilies(p *plan.Plan, l plan.Listen) bool {
+	for _, o := range p.Listen {
+		if o.Scheme == l.Scheme && o.Addr.Port() == l.Addr.Port() && o.Addr.Addr() == netip.IPv4Unspecified() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,224 @@
+// Package app makes a running server of a plan: it opens the sockets, builds the
+// engines, swaps a new configuration in, and stops everything in order. It is
+// the only package that asks for the time (DESIGN decision 7).
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/waymark-dns/waymark/internal/control"
+	"github.com/waymark-dns/waymark/internal/listen"
+	"github.com/waymark-dns/waymark/internal/plan"
+)
+
+// Options is what a server is made with.
+type Options struct {
+	Plan *plan.Plan
+	// Load reads the configuration anew for a reload; its error tells every
+	// problem. It is nil where there is nothing to read again but the zones.
+	Load   func() (*plan.Plan, error)
+	Log    *slog.Logger
+	Stdout io.Writer // what listens is told here, for people
+	Name   string    // how the program is called, for what to try
+}
+
+// Server is a server from Run to its end.
+type Server struct {
+	log    *slog.Logger
+	stdout io.Writer
+	name   string
+	load   func() (*plan.Plan, error)
+	begin  time.Time
+
+	entry     listen.Entry
+	parked    *listen.Parked
+	workers   registry
+	world     atomic.Pointer[world]
+	inherited inherited
+
+	mu        sync.Mutex // one reload at a time; guards listeners
+	listeners []*listener
+
+	control *control.Server
+	metrics *metricsServer
+	reloads atomic.Uint64 // that succeeded
+}
+
+// Run serves until ctx ends, then drains and returns nil. Each value on hup
+// reloads. An error means that the server did not start; nothing is left open.
+func Run(ctx context.Context, o Options, hup <-chan os.Signal) error {
+	s := newServer(o)
+	if err := s.start(o.Plan); err != nil {
+		s.close()
+		return err
+	}
+	s.serve(ctx, hup, o.Plan.Server.Drain)
+	return nil
+}
+
+func newServer(o Options) *Server {
+	return &Server{
+		log: o.Log, stdout: o.Stdout, name: o.Name, load: o.Load, begin: time.Now(),
+		parked: listen.NewParked(o.Plan.Server.Parked),
+	}
+}
+
+// serve runs a started server until ctx ends, and drains it within limit.
+func (s *Server) serve(ctx context.Context, hup <-chan os.Signal, limit time.Duration) {
+	notify("READY=1")
+	s.waitLoop(ctx, hup)
+	notify("STOPPING=1")
+	s.stop(limit)
+}
+
+// now is the monotonic time since the server began.
+func (s *Server) now() time.Duration { return time.Since(s.begin) }
+
+func deadline(d time.Duration) time.Time { return time.Now().Add(d) }
+
+// start opens the sockets first: a port that is taken is told before a large zone
+// is read. Queries that come in while zones load wait in the sockets' buffers.
+func (s *Server) start(p *plan.Plan) error {
+	s.inherited = takeInherited()
+	for _, l := range p.Listen {
+		opened, err := s.open(p, l)
+		if err != nil {
+			return err
+		}
+		s.listeners = append(s.listeners, opened)
+	}
+	if err := s.inherited.unused(); err != nil {
+		return err
+	}
+	if err := dropPrivileges(p.Server.User, p.Server.Group); err != nil {
+		return err
+	}
+	if err := s.openManagement(p); err != nil {
+		return err
+	}
+	w, failed, err := s.build(p, nil)
+	for _, f := range failed {
+		s.log.Error("zone not loaded", "error", f)
+	}
+	if err != nil {
+		return err
+	}
+	s.use(w)
+	for _, l := range s.listeners {
+		l.Serve()
+	}
+	s.announce(w)
+	return nil
+}
+
+// openManagement opens the control socket and the metrics listener.
+func (s *Server) openManagement(p *plan.Plan) error {
+	if p.Control.Path != "" {
+		c, err := control.Listen(p.Control.Path, s.command, deadline, s.log)
+		if err != nil {
+			return err
+		}
+		s.control = c
+	}
+	if p.Metrics.Listen.IsValid() {
+		m, err := serveMetrics(p.Metrics.Listen, s)
+		if err != nil {
+			return err
+		}
+		s.metrics = m
+	}
+	return nil
+}
+
+// use swaps w in: each batch that starts from now on sees it.
+func (s *Server) use(w *world) {
+	s.world.Store(w)
+	s.entry.Set(w.root)
+}
+
+// announce tells people what listens and what to try.
+func (s *Server) announce(w *world) {
+	var b strings.Builder
+	for _, l := range s.listeners {
+		scheme, _, _ := strings.Cut(l.key, "://")
+		fmt.Fprintf(&b, "listening on %s://%s\n", scheme, l.Addr())
+	}
+	records := 0
+	for _, z := range w.table.Zones() {
+		if !z.Broken() {
+			records += z.Records()
+		}
+	}
+	fmt.Fprintf(&b, "serving %d zones with %d records\n", len(w.table.Zones()), records)
+	if len(s.listeners) > 0 && len(w.plan.Zones) > 0 {
+		addr := s.listeners[0].Addr()
+		fmt.Fprintf(&b, "try: %s query @%s %s SOA\n", s.name, addr, w.plan.Zones[0].Name)
+	}
+	_, _ = io.WriteString(s.stdout, b.String()) // nobody may be reading
+}
+
+// waitLoop waits for what happens from outside.
+func (s *Server) waitLoop(ctx context.Context, hup <-chan os.Signal) {
+	watch := time.NewTicker(watchInterval)
+	defer watch.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			if text, err := s.reload(); err != nil {
+				s.log.Error("reload failed; what was served before still is", "error", err)
+			} else {
+				s.log.Info("reloaded", "result", text)
+			}
+		case <-watch.C:
+			s.watch()
+		}
+	}
+}
+
+// stop drains: every query that has been received is answered, within limit.
+func (s *Server) stop(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	drain(ctx, s.listeners)
+	s.parked.Wait(ctx)
+	s.close()
+}
+
+// drain drains listeners side by side.
+func drain(ctx context.Context, listeners []*listener) {
+	var wg sync.WaitGroup
+	for _, l := range listeners {
+		wg.Go(func() { l.Drain(ctx) })
+	}
+	wg.Wait()
+}
+
+// close closes whatever is open.
+func (s *Server) close() {
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	var errs []error
+	if s.control != nil {
+		errs = append(errs, s.control.Close())
+	}
+	if s.metrics != nil {
+		errs = append(errs, s.metrics.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		s.log.Warn("closing failed", "error", err)
+	}
+}

@@ -1,0 +1,89 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/waymark-dns/waymark/internal/app"
+	"github.com/waymark-dns/waymark/internal/config"
+	"github.com/waymark-dns/waymark/internal/plan"
+)
+
+// ServeCmd runs the server until SIGTERM or SIGINT; SIGHUP reloads.
+type ServeCmd struct {
+	Config string   `short:"c" placeholder:"FILE" xor:"source" help:"Configuration file. What it does not name is off."`
+	Listen []string `placeholder:"URL" sep:"none" help:"Address to answer on, such as udp://127.0.0.1:5300. May be repeated. Not with -c."`
+	Zone   []string `placeholder:"NAME=FILE" sep:"none" help:"Zone to serve from a master file, such as example.org=example.org.zone. May be repeated. Not with -c."`
+}
+
+// Run serves. What listens is told on stdout, the program's log goes to standard
+// error or to the file that the configuration names.
+func (c *ServeCmd) Run(stdout io.Writer) error {
+	p, err := c.plan()
+	if err != nil {
+		return err
+	}
+	log, closeLog, err := openLog(p.Log)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	o := app.Options{Plan: p, Log: log, Stdout: stdout, Name: os.Args[0]}
+	if c.Config != "" {
+		o.Load = c.plan
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	return app.Run(ctx, o, hup)
+}
+
+// plan reads the configuration; its error tells every problem, one a line.
+func (c *ServeCmd) plan() (*plan.Plan, error) {
+	var p *plan.Plan
+	var problems []plan.Problem
+	if c.Config != "" {
+		if len(c.Listen)+len(c.Zone) > 0 {
+			return nil, errors.New("reading the command line: --listen and --zone do not go with -c; write them into the file")
+		}
+		var err error
+		if p, problems, err = config.Load(c.Config); err != nil {
+			return nil, err
+		}
+	} else {
+		if len(c.Listen) == 0 {
+			return nil, errors.New("reading the command line: nothing to listen on: give -c FILE, or --listen udp://127.0.0.1:5300 --zone example.org=FILE")
+		}
+		p, problems = config.FromFlags(c.Listen, c.Zone)
+	}
+	errs := make([]error, len(problems))
+	for i, problem := range problems {
+		errs[i] = problem
+	}
+	return p, errors.Join(errs...)
+}
+
+// openLog is the program's own log.
+func openLog(l plan.Log) (*slog.Logger, func(), error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
+		return nil, nil, fmt.Errorf("reading log level: %w", err)
+	}
+	out, closeOut := io.Writer(os.Stderr), func() {}
+	if l.File != "" {
+		f, err := os.OpenFile(l.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+		if err != nil {
+			return nil, nil, fmt.Errorf("opening the log: %w", err)
+		}
+		out, closeOut = f, func() { _ = f.Close() }
+	}
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})), closeOut, nil
+}

@@ -1,0 +1,167 @@
+package sections
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waymark-dns/waymark/internal/plan"
+)
+
+// row is one key of a table: everything there is to know about it.
+type row[T any] struct {
+	key     string
+	value   value[T]
+	preset  string // the default as it would be written; empty if there is none
+	must    bool   // cannot be left out
+	example string // as it would be written; more lines are more entries of a list
+	doc     string // for the manual, a sentence or two of Markdown
+}
+
+// value is how the value of a key is read into a T.
+type value[T any] struct {
+	want string // what is expected, such as "a duration"
+	read func(r *reader, s spot, into *T)
+	list bool
+	keys func(path string) []entry // of the mappings in it, for the manual
+}
+
+// spot is a value in the file and the row that it belongs to.
+type spot struct {
+	path, want, example string
+	node                *node
+}
+
+// name is the path as people say it.
+func (s spot) name() string {
+	name := s.path
+	for {
+		open := strings.IndexByte(name, '[')
+		if open < 0 {
+			return name
+		}
+		name = name[:open] + name[open+strings.IndexByte(name[open:], ']')+1:]
+	}
+}
+
+// wrong notes that the value is not what the row wants.
+func (r *reader) wrong(s spot) {
+	r.problem(s.node.pos, "write for example "+s.example, "%s: expected %s such as %s, got %s", s.name(), s.want, s.example, s.node.describe())
+}
+
+// readRows reads a mapping by its table.
+func readRows[T any](r *reader, s spot, rows []row[T], into *T) {
+	switch s.node.kind {
+	case broken:
+		return
+	case null, mapping:
+	default:
+		r.problem(s.node.pos, "write for example "+inline(rows), "%s: expected keys and values, got %s", s.name(), s.node.describe())
+		return
+	}
+	seen := map[string]plan.Pos{}
+	readPairs(r, s, rows, into, seen)
+	for _, row := range rows {
+		if _, ok := seen[row.key]; row.must && !ok {
+			r.problem(s.node.pos, fmt.Sprintf("add for example %s: %s", row.key, row.example), "%s: the key %s is missing", s.name(), row.key)
+		}
+	}
+}
+
+// readPairs reads the keys of one mapping. seen has the keys that were read
+// before and gets the new ones.
+func readPairs[T any](r *reader, in spot, rows []row[T], into *T, seen map[string]plan.Pos) {
+	for _, p := range in.node.pairs {
+		if r.full() {
+			return
+		}
+		i := slices.IndexFunc(rows, func(row row[T]) bool { return row.key == p.key })
+		if i < 0 {
+			r.unknown(in.path, p, keys(rows))
+			continue
+		}
+		if first, ok := seen[p.key]; ok {
+			r.problem(p.pos, "keep one of them", "key %s is written twice, first on line %d", p.key, first.Line)
+			continue
+		}
+		seen[p.key] = p.pos
+		row := rows[i]
+		s := spot{path: join(in.path, p.key), want: row.value.want, node: p.value}
+		s.example, _, _ = strings.Cut(row.example, "\n")
+		r.where[s.path] = p.value.pos
+		if p.value.kind == null || p.value.kind == list {
+			r.where[s.path] = p.pos
+		}
+		row.value.read(r, s, into)
+	}
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func keys[T any](rows []row[T]) []string {
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row.key
+	}
+	return names
+}
+
+// inline writes the keys of a table with their examples on one line.
+func inline[T any](rows []row[T]) string {
+	var parts []string
+	for _, row := range rows {
+		if row.must {
+			parts = append(parts, row.key+": "+row.example)
+		}
+	}
+	if len(parts) == 0 && len(rows) > 0 {
+		parts = append(parts, rows[0].key+": "+rows[0].example)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// unknown tells of a key that no row has, and which one may be meant.
+func (r *reader) unknown(path string, p pair, known []string) {
+	what := "key " + quote(p.key)
+	switch {
+	case path == "" && slices.Contains(later, p.key):
+		r.problem(p.pos, "remove it", "section %s is not in this version yet", p.key)
+		return
+	case path == "":
+		what = "section " + quote(p.key)
+	default:
+		what += " in " + spot{path: path}.name()
+	}
+	switch {
+	case nearest(p.key, known) != "":
+		r.problem(p.pos, "write "+nearest(p.key, known), "unknown %s", what)
+	case r.home(p.key) != "":
+		r.problem(p.pos, "it belongs under "+r.home(p.key), "unknown %s", what)
+	default:
+		r.problem(p.pos, "known are "+strings.Join(known, ", "), "unknown %s", what)
+	}
+}
+
+// home is the path of the mapping that has the key, if it is just one.
+func (r *reader) home(key string) string {
+	var homes []string
+	var search func([]entry, string)
+	search = func(entries []entry, path string) {
+		for _, e := range entries {
+			if e.key == key && path != "" {
+				homes = append(homes, path)
+			}
+			search(e.keys, spot{path: e.path}.name())
+		}
+	}
+	search(r.manual(), "")
+	if len(homes) != 1 {
+		return ""
+	}
+	return homes[0]
+}

@@ -1,0 +1,54 @@
+// Package sections is level 1 of the configuration: simple sections of YAML,
+// turned into a plan. One literal table per section, each in a file of its own,
+// gives the keys, how they are read, their defaults and their manual; nothing
+// about a key stands anywhere else. It opens no file and checks no meaning:
+// package config calls it with the text, and plan.Check looks at the result.
+package sections
+
+import (
+	"path/filepath"
+
+	"github.com/waymark-dns/waymark/internal/plan"
+)
+
+// table is the whole of level 1, in the order of the manual.
+var table = []row[plan.Plan]{
+	listenRow,
+	zonesRow,
+	serverRow,
+	logRow,
+	metricsRow,
+	controlRow,
+}
+
+// later are sections that the design knows and that are not built yet.
+var later = []string{
+	"access", "block", "cache", "dashboard", "forward", "limits", "plugins",
+	"querylog", "recurse", "rules", "sets", "tls", "views",
+}
+
+// Read turns a configuration into a plan. file is its path, for positions and
+// as the place that relative paths start from.
+//
+// All problems are found at once, sorted by position. The plan is nil when a
+// part could not be read as YAML at all. Otherwise it holds whatever could be
+// read: with problems it must not be started, but it can be checked for more.
+// A value that has a problem here leaves a value with the same position that
+// Check complains about too, if at all; of two problems at one position the
+// first is the one to show.
+func Read(file string, src []byte) (*plan.Plan, []plan.Problem) {
+	r := &reader{file: file, dir: filepath.Dir(file), where: map[string]plan.Pos{}, manual: manual}
+	p := plan.Default()
+	p.Where = r.where
+	roots, whole := r.parse(src)
+	r.where[""] = plan.Pos{File: file, Line: 1, Column: 1}
+	seen := map[string]plan.Pos{}
+	for _, root := range roots {
+		readPairs(r, spot{node: root}, table, p, seen)
+	}
+	problems := r.sorted()
+	if !whole {
+		return nil, problems
+	}
+	return p, problems
+}

@@ -1,0 +1,201 @@
+package sections
+
+import (
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/waymark-dns/waymark/internal/plan"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/CONFIG.md")
+
+func TestManual(t *testing.T) {
+	const file = "../../../docs/CONFIG.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(Manual()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != Manual() {
+		t.Error("docs/CONFIG.md is not what the tables say; run: go test ./internal/config/sections -run TestManual -update")
+	}
+}
+
+// leaves calls f for every key that holds a single value or a list of them.
+func leaves(all []entry, f func(entry)) {
+	for _, e := range all {
+		if len(e.keys) > 0 {
+			leaves(e.keys, f)
+			continue
+		}
+		f(e)
+	}
+}
+
+// TestDocumented: every key has what the manual needs, and every number and
+// duration a range.
+func TestDocumented(t *testing.T) {
+	leaves(manual(), func(e entry) {
+		if e.want == "" || e.example == "" || !strings.HasSuffix(e.doc, ".") {
+			t.Errorf("%s: want %q, example %q, doc %q", e.path, e.want, e.example, e.doc)
+		}
+		_, _, ok := plan.Range(e.path)
+		if need := e.want == "a whole number" || e.want == "a duration"; ok != need {
+			t.Errorf("%s: %s, has a range: %v", e.path, e.want, ok)
+		}
+	})
+}
+
+// TestExamples: the examples of the manual are configurations without problems.
+func TestExamples(t *testing.T) {
+	for _, block := range strings.Split(Manual(), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		if _, problems := Read("x/waymark.yaml", []byte(text)); len(problems) > 0 {
+			t.Errorf("%s: %v", text, problems)
+		}
+	}
+}
+
+// TestPresets: the defaults that the manual names are the ones that plan has,
+// none is missing, and none is written twice.
+func TestPresets(t *testing.T) {
+	preset := plan.Default()
+	leaves(manual(), func(e entry) {
+		if strings.Contains(e.path, "[") || e.path == "zones.name" || e.path == "zones.file" {
+			return
+		}
+		if e.preset != "" {
+			p, problems := Read("waymark.yaml", []byte(nested(e.path, e.preset)))
+			p.Where = nil
+			if len(problems) > 0 || !reflect.DeepEqual(p, preset) {
+				t.Errorf("%s: %s is not the default: %+v %v", e.path, e.preset, p, problems)
+			}
+			return
+		}
+		// A plan whose default is something cannot have a key without one.
+		p, _ := Read("waymark.yaml", []byte(nested(e.path, e.example)))
+		if changed := changed(reflect.ValueOf(*preset), reflect.ValueOf(*p)); changed != "" {
+			t.Errorf("%s: no default in its row, but plan has %s", e.path, changed)
+		}
+	})
+}
+
+// nested writes a dotted path as a flow mapping.
+func nested(path, value string) string {
+	parts := strings.Split(path, ".")
+	if strings.Contains(value, "\n") {
+		value = "[" + strings.ReplaceAll(value, "\n", ", ") + "]"
+	}
+	text := value
+	for i := len(parts) - 1; i > 0; i-- {
+		text = "{" + parts[i] + ": " + text + "}"
+	}
+	return parts[0] + ": " + text + "\n"
+}
+
+// changed names a field that is something in preset and something else in got.
+func changed(preset, got reflect.Value) string {
+	if preset.Kind() == reflect.Struct && preset.Type().PkgPath() == reflect.TypeFor[plan.Plan]().PkgPath() {
+		for i := range preset.NumField() {
+			if name := changed(preset.Field(i), got.Field(i)); name != "" {
+				return preset.Type().Field(i).Name + "." + name
+			}
+		}
+		return ""
+	}
+	if !preset.IsZero() && !reflect.DeepEqual(preset.Interface(), got.Interface()) {
+		return preset.Type().String()
+	}
+	return ""
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"listen", "zones", "server", "log", "metrics", "control"}
+	for in, want := range map[string]string{
+		"listen": "listen", "lisen": "listen", "lsiten": "listen", "zone": "zones", "zoens": "zones",
+		"sevrer": "server", "logs": "log", "lgo": "log", "metric": "metrics", "contorl": "control",
+		"": "", "forward": "", "l": "", "x": "", strings.Repeat("listen", 1000): "",
+	} {
+		if got := nearest(in, known); got != want {
+			t.Errorf("nearest(%.20q) = %q, want %q", in, got, want)
+		}
+	}
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "acb", 1}, {"ca", "abc", 3}, {"kitten", "sitting", 3}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for in, want := range map[string]string{
+		"10s": "10s", "1d": "24h0m0s", "1d12h": "36h0m0s", "1h30m": "1h30m0s", "500ms": "500ms", "0": "0s", "1.5h": "1h30m0s",
+	} {
+		if d, ok := parseDuration(in); !ok || d.String() != want {
+			t.Errorf("parseDuration(%q) = %v, %v, want %s", in, d, ok, want)
+		}
+	}
+	for _, in := range []string{"", "10", "s", "-1s", "1d-1h", "d", "1dd", "1w", "9999999d", "1 s", "abc"} {
+		if d, ok := parseDuration(in); ok {
+			t.Errorf("parseDuration(%q) = %v, want a refusal", in, d)
+		}
+	}
+}
+
+// TestHostile: texts that were made to exhaust a parser are refused with a
+// problem, and do not reach it.
+func TestHostile(t *testing.T) {
+	const n = 30_000
+	for _, c := range []struct{ name, text, want string }{
+		{"brackets", strings.Repeat("[", n), "nested deeper"},
+		{"braces", strings.Repeat("{a: ", n), "nested deeper"},
+		{"dashes", strings.Repeat("- ", n), "nested deeper"},
+		{"complex keys", strings.Repeat("? ", n), "nested deeper"},
+		{"keys", strings.Repeat("abc: 1\n", n), "keys in one mapping"},
+		{"keys in braces", "a: {" + strings.Repeat("b: 1, ", n) + "}", "keys in one mapping"},
+		{"keys with anchors", strings.Repeat("&a abc: 1\n", n), "keys in one mapping"},
+		{"complex keys in lines", strings.Repeat("? a\n: b\n", n), "keys in one mapping"},
+		{"anchors", "a: " + strings.Repeat("&a ", n), "too many anchors"},
+		{"number anchors", "a: " + strings.Repeat("&1 ", n), "too many anchors"},
+		{"tags", "a: " + strings.Repeat("!t ", n), "too many anchors"},
+		{"documents", strings.Repeat("---\n", n), "second YAML document"},
+		{"document ends", strings.Repeat("...\n", n), "second YAML document"},
+		{"sections", func() string {
+			var b strings.Builder
+			for i := range 3000 {
+				b.WriteString("abc" + strings.Repeat("x", i%7) + ":\n")
+			}
+			return b.String()
+		}(), "more than 1000 problems"},
+		{"size", strings.Repeat("#", MaxSize+1), "larger than 16 MiB"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, problems := Read("waymark.yaml", []byte(c.text))
+			for _, p := range problems {
+				if strings.Contains(p.Text, c.want) {
+					return
+				}
+			}
+			t.Errorf("no %q among %d problems: %.200v", c.want, len(problems), problems)
+		})
+	}
+}
+
+// TestOneLine: what stands in the file cannot break the line of a problem.
+func TestOneLine(t *testing.T) {
+	r := &reader{}
+	r.problem(plan.Pos{}, "a\r\x1b[1m", "b\nc\x00")
+	if p := r.sorted()[0]; p.Text != "b\ufffdc\ufffd" || p.Mend != "a\ufffd\ufffd[1m" {
+		t.Errorf("%q", p)
+	}
+}

@@ -1,0 +1,96 @@
+// Package listen receives queries and sends responses: one file per transport.
+// It hands every query to a serve.Handler and knows nothing of what answers.
+// app makes the listeners, gives them a handler and an observer, and stops them.
+package listen
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/stats"
+)
+
+// Entry is where listeners find the handler: swapped whole when the
+// configuration changes, loaded once per batch or query.
+type Entry struct{ h atomic.Pointer[serve.Handler] }
+
+// Set makes h the handler of all queries from now on.
+func (e *Entry) Set(h serve.Handler) { e.h.Store(&h) }
+
+func (e *Entry) load() serve.Handler { return *e.h.Load() }
+
+// Config is what listeners of one kind share.
+type Config struct {
+	Entry    *Entry
+	Now      func() time.Duration          // monotonic, since the process started
+	Deadline func(time.Duration) time.Time // wall time that long from now
+	UDPSize  uint16                        // largest response over UDP
+	Parked   *Parked
+	Peer     *serve.Peer // of the listener; streams make one per connection from it
+}
+
+// Worker is what one goroutine, or the goroutines of one stream listener, report
+// to.
+type Worker struct {
+	Observer serve.Observer // of the reader's own goroutine
+	Shared   serve.Observer // of all other goroutines
+	Stats    *stats.Worker
+}
+
+// Parked bounds the requests that wait at once, over all listeners.
+type Parked struct {
+	limit int64
+	n     atomic.Int64
+	ctx   context.Context
+	stop  context.CancelFunc
+	idle  chan struct{} // gets a token whenever the last one has ended
+}
+
+// NewParked makes room for limit requests.
+func NewParked(limit int) *Parked {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Parked{limit: int64(limit), ctx: ctx, stop: stop, idle: make(chan struct{}, 1)}
+}
+
+// enter takes a place; false where all are taken.
+func (p *Parked) enter() bool {
+	if p.n.Add(1) > p.limit {
+		p.leave()
+		return false
+	}
+	return true
+}
+
+func (p *Parked) leave() {
+	if p.n.Add(-1) == 0 {
+		select {
+		case p.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Wait returns when no request waits any more, or when ctx ends; then those that
+// still wait are told to give up.
+func (p *Parked) Wait(ctx context.Context) {
+	for p.n.Load() > 0 {
+		select {
+		case <-p.idle:
+		case <-ctx.Done():
+			p.stop()
+			return
+		}
+	}
+}
+
+// answered counts a response that is ready.
+func answered(b *stats.Batch, r *serve.Request) {
+	b[stats.Rcode(uint16(r.Note.Rcode))]++
+	b[stats.FromNone+stats.Counter(r.Note.Source)]++
+	b[stats.BytesOut] += uint64(len(r.Out))
+	if r.Out[2]&2 != 0 {
+		b[stats.Truncated]++
+	}
+}

@@ -1,0 +1,243 @@
+package listen
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/stats"
+)
+
+// Room of one slot of a batch. A query is far shorter than querySize; what is
+// longer is cut by the kernel and then malformed. A response is written whole
+// before it is cut to the client's limit, of at most 4,096 octets.
+const (
+	querySize = 2048
+	replySize = 8192
+)
+
+// busyBatches is how many full batches a reader serves before it lets other
+// goroutines have its processor.
+const busyBatches = 16
+
+// UDP is the sockets of one address. Each has a reader: a goroutine that receives
+// in batches, serves every query at once, and sends in batches.
+type UDP struct {
+	readers []*udpReader
+	wg      sync.WaitGroup // of the readers
+}
+
+// UDPConfig is what one address is opened with.
+type UDPConfig struct {
+	Config
+	Addr    netip.AddrPort
+	Workers []Worker         // one socket each
+	V6Only  bool             // [::] is not to take IPv4 as well
+	Steer   bool             // the kernel picks the socket by the receiving CPU
+	Files   []net.PacketConn // inherited sockets, used in place of new ones
+}
+
+// OpenUDP binds the sockets. Nothing is read before Serve.
+func OpenUDP(c UDPConfig) (*UDP, error) {
+	u := &UDP{}
+	for i, w := range c.Workers {
+		conn, err := c.socket(i)
+		if err != nil {
+			u.Close()
+			return nil, fmt.Errorf("listening on udp://%s: %w", c.Addr, err)
+		}
+		r, err := newUDPReader(conn, &c, w)
+		if err != nil {
+			u.Close()
+			return nil, fmt.Errorf("listening on udp://%s: %w", c.Addr, err)
+		}
+		u.readers = append(u.readers, r)
+		if c.Addr.Port() == 0 { // the first socket chose the port of all
+			c.Addr = conn.LocalAddr().(*net.UDPAddr).AddrPort()
+		}
+	}
+	if c.Steer {
+		if err := u.readers[0].steer(len(u.readers)); err != nil {
+			u.Close()
+			return nil, fmt.Errorf("steering udp://%s by CPU: %w", c.Addr, err)
+		}
+	}
+	return u, nil
+}
+
+// socket is the next inherited socket, or a new one.
+func (c *UDPConfig) socket(i int) (*net.UDPConn, error) {
+	if i < len(c.Files) {
+		conn, ok := c.Files[i].(*net.UDPConn)
+		if !ok {
+			return nil, fmt.Errorf("inherited socket %d is not UDP", i)
+		}
+		return conn, prepare(conn, c.network())
+	}
+	lc := net.ListenConfig{Control: socketOptions}
+	conn, err := lc.ListenPacket(context.Background(), c.network(), c.Addr.String())
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.UDPConn), nil
+}
+
+// network is "udp" where IPv4 and IPv6 share the socket.
+func (c *UDPConfig) network() string {
+	switch {
+	case c.Addr.Addr().Is4():
+		return "udp4"
+	case c.V6Only || !c.Addr.Addr().IsUnspecified():
+		return "udp6"
+	}
+	return "udp"
+}
+
+// prepare sets on an inherited socket what new ones get before they are bound.
+func prepare(conn *net.UDPConn, network string) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return socketOptions(network, "", raw)
+}
+
+// Addr is the address that is bound.
+func (u *UDP) Addr() netip.AddrPort {
+	return u.readers[0].conn.LocalAddr().(*net.UDPAddr).AddrPort()
+}
+
+// Serve starts the readers.
+func (u *UDP) Serve() {
+	for _, r := range u.readers {
+		u.wg.Go(r.readLoop)
+	}
+}
+
+// Drain stops reading: what the kernel has received by now is still served. It
+// does not wait for parked requests; Parked.Wait does.
+func (u *UDP) Drain(context.Context) {
+	for _, r := range u.readers {
+		_ = r.conn.SetReadDeadline(time.Unix(1, 0)) // wakes the reader; no error that matters
+	}
+	u.wg.Wait()
+}
+
+// Close closes the sockets. Parked requests that answer later are lost, so they
+// are waited for first.
+func (u *UDP) Close() {
+	for _, r := range u.readers {
+		_ = r.conn.Close()
+	}
+}
+
+// udpReader owns one socket, its slots and the one Request that all queries of
+// its batches are served with, one after the other.
+type udpReader struct {
+	conn    *net.UDPConn
+	cfg     *UDPConfig
+	worker  Worker
+	req     serve.Request
+	counts  stats.Batch
+	full    int // full batches since the last yield
+	batchIO     // what the platform needs to receive and send
+}
+
+func newUDPReader(conn *net.UDPConn, c *UDPConfig, w Worker) (*udpReader, error) {
+	u := &udpReader{conn: conn, cfg: c, worker: w}
+	u.req.Peer = c.Peer
+	u.req.Local = conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	return u, u.open(conn, c)
+}
+
+// serveOne serves one message and returns the response to send, or nil. client is
+// asked for only where a query is there to be served.
+func (u *udpReader) serveOne(h serve.Handler, msg, out []byte, from source) []byte {
+	r := &u.req
+	u.counts[stats.Queries]++
+	u.counts[stats.BytesIn] += uint64(len(msg))
+	switch r.Receive(msg, out) {
+	case serve.Short:
+		u.counts[stats.DroppedShort]++
+		return nil
+	case serve.Reply:
+		u.counts[stats.DroppedResponse]++
+		return nil
+	case serve.Query:
+		r.Client = from.addr()
+		switch h.Serve(r) {
+		case serve.Wait:
+			u.park(h, from)
+			return nil
+		case serve.Drop:
+			u.counts[stats.DroppedPolicy]++
+			return nil
+		}
+	default:
+		r.Client = from.addr()
+	}
+	r.Fit(u.cfg.UDPSize)
+	answered(&u.counts, r)
+	u.worker.Observer.Observe(r)
+	return r.Out
+}
+
+// park hands the request to a goroutine of its own, or sheds it where too many
+// wait already.
+func (u *udpReader) park(h serve.Handler, from source) {
+	p := u.cfg.Parked
+	if !p.enter() {
+		u.counts[stats.Shed]++
+		return
+	}
+	u.counts[stats.Parked]++
+	w := &parkedUDP{u: u, h: h, to: from.keep()}
+	u.req.Detach(&w.req, make([]byte, len(u.req.Msg)), make([]byte, 65535))
+	go w.resumeLoop()
+}
+
+// parkedUDP is a request that waits. It ends by itself, within the time that its
+// handler's steps take; Parked waits for it.
+type parkedUDP struct {
+	u   *udpReader
+	h   serve.Handler
+	to  kept
+	req serve.Request
+}
+
+func (w *parkedUDP) resumeLoop() {
+	p := w.u.cfg.Parked
+	defer p.leave()
+	var b stats.Batch
+	if w.h.Resume(p.ctx, &w.req) == serve.Done {
+		w.req.Fit(w.u.cfg.UDPSize)
+		if err := w.to.send(w.u.conn, w.req.Out); err != nil {
+			b[stats.SendFailed]++
+		}
+		answered(&b, &w.req)
+		w.u.worker.Shared.Observe(&w.req)
+	} else {
+		b[stats.DroppedPolicy]++
+	}
+	w.u.worker.Stats.Publish(&b)
+}
+
+// endBatch publishes what a batch counted and observed. more tells whether it was
+// full, so that another waits already.
+func (u *udpReader) endBatch(more bool) {
+	u.worker.Stats.Publish(&u.counts)
+	u.worker.Observer.Flush()
+	if !more {
+		u.full = 0
+		return
+	}
+	if u.full++; u.full == busyBatches {
+		u.full = 0
+		runtime.Gosched()
+	}
+}

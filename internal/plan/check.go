@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Levels are the levels of the program's own log, the most talkative first.
+func Levels() []string { return []string{"debug", "info", "warn", "error"} }
+
+// Limits of identity and paths.
+const (
+	// maxUnixPath is sun_path of unix(7) less its final zero.
+	maxUnixPath = 107
+	// maxText keeps NSID and a CHAOS TXT string within one
+	// <character-string> (RFC 1035 §3.3).
+	maxText = 255
+)
+
+// checker collects the problems of one plan.
+type checker struct {
+	plan     *Plan
+	problems []Problem
+}
+
+func (c *checker) add(pos Pos, mend, format string, args ...any) {
+	c.problems = append(c.problems, Problem{Pos: pos, Text: fmt.Sprintf(format, args...), Mend: mend})
+}
+
+// Check returns everything that would keep the plan from being served, sorted
+// by position. It opens zone files to see that they can be read and looks up
+// user and group, but opens no socket and changes nothing. A plan that came
+// from no front end may be checked too: problems then have the zero Pos.
+func (p *Plan) Check() []Problem {
+	c := &checker{plan: p}
+	c.listeners()
+	c.zones()
+	c.limits()
+	c.identity()
+	c.log()
+	c.metrics()
+	c.control()
+	Sort(c.problems)
+	return c.problems
+}
+
+// Sort puts problems in the order of their positions; those at one position
+// keep their order.
+func Sort(problems []Problem) {
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(
+			strings.Compare(a.Pos.File, b.Pos.File),
+			cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Column, b.Pos.Column),
+		)
+	})
+}
+
+func (c *checker) listeners() {
+	if len(c.plan.Listen) == 0 {
+		c.add(c.plan.At("listen"), "name at least one, such as udp://127.0.0.1:53", "no address to listen on")
+	}
+	first := map[string]Pos{}
+	for _, l := range c.plan.Listen {
+		if !l.Addr.IsValid() {
+			c.add(l.Pos, "name one, such as udp://127.0.0.1:53", "listener without an address")
+			continue
+		}
+		if l.Scheme != "udp" && l.Scheme != "tcp" {
+			c.add(l.Pos, "write udp or tcp", "listener %s: unknown scheme %q", l, l.Scheme)
+		}
+		if l.Addr.Port() == 0 {
+			c.add(l.Pos, "leave the port out for 53", "listener %s: port 0 is no port", l)
+			continue
+		}
+		if pos, ok := first[l.String()]; ok {
+			c.add(l.Pos, "remove one", "listener %s is named twice, first at %s", l, pos)
+			continue
+		}
+		first[l.String()] = l.Pos
+	}
+}
+
+func (c *checker) zones() {
+	first := map[string]Pos{}
+	for i, z := range c.plan.Zones {
+		if len(z.Name) == 0 {
+			c.add(z.Pos, "give the zone a name", "zone without a name")
+			continue
+		}
+		folded := string(z.Name.Fold())
+		if pos, ok := first[folded]; ok {
+			c.add(z.Pos, "remove one", "zone %s is named twice, first at %s", z.Name, pos)
+		} else {
+			first[folded] = z.Pos
+		}
+		c.zoneFile(c.plan.At(fmt.Sprintf("zones[%d].file", i)), z)
+	}
+}
+
+func (c *checker) zoneFile(pos Pos, z Zone) {
+	if z.File == "" {
+		c.add(pos, "name its master file", "zone %s has no file", z.Name)
+		return
+	}
+	info, err := os.Stat(z.File)
+	switch {
+	case err != nil:
+		c.add(pos, "create it, or correct the path", "zone %s: cannot read %s: %v", z.Name, z.File, reason(err))
+		return
+	case info.IsDir():
+		c.add(pos, "name the file in it", "zone %s: %s is a folder", z.Name, z.File)
+		return
+	case !info.Mode().IsRegular():
+		// Opening a pipe would wait for its writer.
+		c.add(pos, "name a regular file", "zone %s: %s is not a regular file", z.Name, z.File)
+		return
+	}
+	f, err := os.Open(z.File)
+	if err != nil {
+		c.add(pos, "let the server's user read it", "zone %s: cannot read %s: %v", z.Name, z.File, reason(err))
+		return
+	}
+	_ = f.Close() // nothing was written
+}
+
+// reason is what the system said, without the path that is named already.
+func reason(err error) error {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return path.Err
+	}
+	return err
+}
+
+func (c *checker) limits() {
+	for _, l := range limits {
+		v := l.get(c.plan)
+		if v < l.min || v > l.max {
+			mend := fmt.Sprintf("write %s to %s", l.show(l.min), l.show(l.max))
+			c.add(c.plan.At(l.path), mend, "%s: %s is out of range", l.path, l.show(v))
+		}
+	}
+}
+
+func (c *checker) identity() {
+	s := c.plan.Server
+	if s.User != "" && !isID(s.User) {
+		_, err := user.Lookup(s.User)
+		if _, no := errors.AsType[user.UnknownUserError](err); no {
+			c.add(c.plan.At("server.user"), "create it, or name one of this machine", "server.user: no user %q", s.User)
+		}
+	}
+	if s.Group != "" && !isID(s.Group) {
+		_, err := user.LookupGroup(s.Group)
+		if _, no := errors.AsType[user.UnknownGroupError](err); no {
+			c.add(c.plan.At("server.group"), "create it, or name one of this machine", "server.group: no group %q", s.Group)
+		}
+	}
+	if len(s.ID) > maxText {
+		c.add(c.plan.At("server.id"), "shorten it", "server.id: longer than %d octets", maxText)
+	}
+	if len(s.Version) > maxText {
+		c.add(c.plan.At("server.version"), "shorten it", "server.version: longer than %d octets", maxText)
+	}
+}
+
+// isID reports whether a user or group is given by number; it needs no name.
+func isID(name string) bool {
+	_, err := strconv.ParseUint(name, 10, 32)
+	return err == nil
+}
+
+func (c *checker) log() {
+	if levels := Levels(); !slices.Contains(levels, c.plan.Log.Level) {
+		c.add(c.plan.At("log.level"), "write "+strings.Join(levels, ", "), "log.level: unknown level %q", c.plan.Log.Level)
+	}
+}
+
+func (c *checker) metrics() {
+	m := c.plan.Metrics
+	if !m.Listen.IsValid() {
+		return
+	}
+	if !m.Listen.Addr().IsLoopback() {
+		c.add(m.Pos, "listen on 127.0.0.1 or [::1] and put a proxy that checks who asks in front of it",
+			"metrics.listen: %s can be reached from other machines, and metrics ask for no password", m.Listen)
+	}
+	if m.Listen.Port() == 0 {
+		c.add(m.Pos, "write a port, such as 9153", "metrics.listen: port 0 is no port")
+		return
+	}
+	for _, l := range c.plan.Listen {
+		if l.Scheme == "tcp" && sameSocket(l.Addr, m.Listen) {
+			c.add(m.Pos, "choose another port", "metrics.listen: %s is taken by the listener at %s", m.Listen, l.Pos)
+		}
+	}
+}
+
+// sameSocket reports whether two TCP listeners would get in each other's way.
+func sameSocket(a, b netip.AddrPort) bool {
+	return a.Port() == b.Port() && (a.Addr() == b.Addr() || a.Addr().IsUnspecified() || b.Addr().IsUnspecified())
+}
+
+func (c *checker) control() {
+	if n := len(c.plan.Control.Path); n > maxUnixPath {
+		c.add(c.plan.Control.Pos, "choose a shorter path", "control.path: %d octets, and a socket's path holds %d", n, maxUnixPath)
+	}
+}

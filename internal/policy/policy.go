@@ -1,0 +1,59 @@
+// Package policy is the engine that every query runs through: programs of rules,
+// compiled once, and the loop that runs them. It knows no configuration format
+// and no engine; what a rule tests is in policy/match, what it does in
+// policy/act, and app puts them together.
+package policy
+
+import (
+	"context"
+
+	"github.com/waymark-dns/waymark/internal/serve"
+)
+
+// Next is where a request goes after a rule.
+type Next uint8
+
+// What a Step says.
+const (
+	Go   Next = iota // to the next rule
+	Stop             // the response is made, or there will be none: leave the program
+	Drop             // leave, and send nothing
+)
+
+// Matcher is a condition of a rule. It never waits and allocates nothing.
+type Matcher interface{ Match(r *serve.Request) bool }
+
+// Step does something at once. It never waits.
+type Step interface{ Do(r *serve.Request) Next }
+
+// Waiter does something that may wait until ctx ends. It runs on detached
+// requests only.
+type Waiter interface {
+	Wait(ctx context.Context, r *serve.Request) Next
+}
+
+// Finisher sees the whole response on its way out, in the reverse order of the
+// rules. f is the frame that its rule left.
+type Finisher interface {
+	After(r *serve.Request, f *serve.Frame)
+}
+
+// Rule is one row of a program: where all of If match, Do or Wait runs; exactly
+// one of them is set. After, where set, runs when the response passes.
+type Rule struct {
+	If    []Matcher
+	Do    Step
+	Wait  Waiter
+	After Finisher
+	Text  string // as a person would write it, for explanations
+}
+
+// Program is a list of rules.
+type Program struct {
+	Name  string
+	Rules []Rule
+}
+
+// Set is all programs of a configuration. It is never changed; a reload makes a
+// new one.
+type Set struct{ Programs []Program }

@@ -1,0 +1,398 @@
+package zone
+
+import (
+	"slices"
+
+	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/wire"
+)
+
+// Limits of one answer.
+const (
+	maxChain  = 20 // CNAME and DNAME steps; Knot DNS stops at the same number
+	maxProofs = 16 // NSEC or NSEC3 RRsets
+)
+
+// Answer answers r's Ask from the zone that its name is in: r.Reply is written,
+// ready for Finish with the code that is returned. found is false where the name
+// is in none of the zones; nothing is written then.
+func (t *Table) Answer(r *serve.Request) (rcode wire.Rcode, found bool) {
+	z := t.start(&r.Ask)
+	if z == nil {
+		return 0, false
+	}
+	if z.Broken() {
+		r.Note.Source = serve.SourceError
+		return wire.ServFail, true
+	}
+	r.Note.Source = serve.SourceZone
+	if z.quick(&r.Ask, &r.Reply) {
+		return wire.NoError, true
+	}
+	w := work{t: t, z: z, b: &r.Reply, do: r.Ask.DO, stream: r.Peer.Proto.Stream(), typ: r.Ask.Type}
+	return w.run(&r.Ask), true
+}
+
+// start is the zone to begin in: of the longest match, but for DS the parent's
+// where both are here (RFC 4035 §3.1.4.1).
+func (t *Table) start(a *serve.Ask) *Zone {
+	z := t.Find(a.Name, a.Labels, 0)
+	if z != nil && a.Type == wire.TypeDS && len(z.name) == len(a.Name) && len(z.name) > 1 {
+		if parent := t.Find(a.Name, a.Labels, 1); parent != nil {
+			return parent
+		}
+	}
+	return z
+}
+
+// quick answers the commonest question, for an RRset that is there and needs
+// nothing beside it. It is the same as what run would do, less the preparations.
+func (z *Zone) quick(a *serve.Ask, b *wire.Builder) bool {
+	n := none
+	if a.Labels.N <= z.depth {
+		n = z.find(a.Name, a.Labels.Hash[0])
+	}
+	if n == none {
+		return false
+	}
+	nd := &z.nodes[n]
+	if nd.above != none || nd.flags&(isCut|hasCNAME) != 0 || a.Type == wire.TypeANY || a.Type == wire.TypeRRSIG {
+		return false
+	}
+	s := z.set(n, a.Type)
+	if s == nil || s.extra != 0 {
+		return false
+	}
+	b.Flags |= wire.FlagAA
+	rr := z.rrset(s)
+	if a.DO && s.sig != 0 {
+		sigs := z.sigSet(s)
+		b.Add(wire.Answer, a.Name, &rr, &sigs)
+	} else {
+		b.Add(wire.Answer, a.Name, &rr, nil)
+	}
+	return true
+}
+
+// work is one answer in the making.
+type work struct {
+	t      *Table
+	z      *Zone
+	b      *wire.Builder
+	typ    uint16
+	do     bool
+	stream bool
+
+	extra *set // whose targets go into the additional section
+
+	dnames  [maxChain]*set // that are in the answer: one that applies again is not repeated
+	applied int
+
+	proofs [maxProofs]proof
+	proven int
+	room   [wire.MaxName]byte // for the first name that a DNAME makes
+}
+
+// verdict is what one name of a CNAME chain came to.
+type verdict uint8
+
+const (
+	final  verdict = iota // answered, or nothing more to say
+	follow                // an alias: go on with its target
+	noData
+	noName
+	tooLong // a DNAME made a name of more than 255 octets
+)
+
+// run is RFC 1034 §4.3.2: names along a chain of aliases, then what belongs into
+// the other sections.
+func (w *work) run(a *serve.Ask) wire.Rcode {
+	w.b.Flags |= wire.FlagAA
+	c := cursor{name: a.Name, labels: a.Labels, room: w.room[:]}
+	v := w.step(&c)
+	if v == follow {
+		v = w.chase(&c)
+	}
+	rcode := wire.NoError
+	switch v {
+	case noName:
+		rcode = wire.NXDomain
+		w.negative()
+	case noData:
+		w.negative()
+	case tooLong:
+		rcode = wire.YXDomain
+	}
+	w.prove()
+	w.additional()
+	return rcode
+}
+
+// cursor is the name that is looked up now, and where the next one will be.
+type cursor struct {
+	name   wire.Name
+	labels *wire.Labels
+	next   wire.Name // target of the alias, where step says follow
+	room   []byte    // for a name that a DNAME makes, 255 octets; not that of name
+}
+
+// chase follows aliases through our zones until one is final, leads out of
+// them, or comes back to a name that was there already.
+func (w *work) chase(c *cursor) verdict {
+	var (
+		labels wire.Labels
+		rooms  [2][wire.MaxName]byte
+		seen   [maxChain]uint64
+	)
+	for i := range maxChain {
+		seen[i] = c.labels.Hash[0]
+		c.name, c.labels, c.room = c.next, &labels, rooms[i&1][:]
+		labels.Scan(c.name)
+		for _, h := range seen[:i+1] {
+			if h == labels.Hash[0] {
+				return final
+			}
+		}
+		if w.z = w.t.Find(c.name, c.labels, 0); w.z == nil || w.z.Broken() {
+			return final
+		}
+		if v := w.step(c); v != follow {
+			return v
+		}
+	}
+	return final
+}
+
+// step looks one name up.
+func (w *work) step(c *cursor) verdict {
+	z := w.z
+	n, at := z.closest(c.name, c.labels)
+	nd := &z.nodes[n]
+	if nd.above != none {
+		n, at = nd.above, c.labels.N-z.owner(nd.above).Labels()
+		nd = &z.nodes[n]
+	}
+	switch {
+	case nd.flags&isCut != 0:
+		if at == 0 && w.typ == wire.TypeDS {
+			return w.atNode(c, n)
+		}
+		return w.referral(n)
+	case at == 0:
+		return w.atNode(c, n)
+	case nd.flags&hasDNAME != 0:
+		return w.dname(c, n, at)
+	case nd.wild != none:
+		w.proveExpansion(c, at)
+		return w.wildcard(c, nd.wild, at)
+	}
+	w.proveNoName(c, at)
+	return noName
+}
+
+// atNode answers from a name that exists.
+func (w *work) atNode(c *cursor, n uint32) verdict {
+	v := w.data(c, n)
+	if v == noData {
+		w.proveNoData(c)
+	}
+	return v
+}
+
+// wildcard answers from a wildcard, as if its records were the name's own
+// (RFC 4592 §3.3.3). The closest encloser starts at label at.
+func (w *work) wildcard(c *cursor, wild uint32, at int) verdict {
+	v := w.data(c, wild)
+	if v == noData {
+		w.proveWildNoData(c, wild, at)
+	}
+	return v
+}
+
+// data adds the records of node n that were asked for, owned by c's name.
+func (w *work) data(c *cursor, n uint32) verdict {
+	z := w.z
+	switch w.typ {
+	case wire.TypeANY:
+		return w.any(c, n)
+	case wire.TypeRRSIG:
+		return w.allSigs(c, n)
+	}
+	if s := z.set(n, w.typ); s != nil {
+		w.add(wire.Answer, c.name, s)
+		if s.extra != 0 {
+			w.extra = s
+		}
+		return final
+	}
+	if z.nodes[n].flags&hasCNAME != 0 {
+		s := z.set(n, wire.TypeCNAME)
+		w.add(wire.Answer, c.name, s)
+		c.next = z.target(s)
+		return follow
+	}
+	return noData
+}
+
+// any answers ANY with all RRsets over a stream and with one over UDP, where a
+// long answer serves those who attack others (RFC 8482 §4.1).
+func (w *work) any(c *cursor, n uint32) verdict {
+	nd := &w.z.nodes[n]
+	if nd.count == 0 {
+		return noData
+	}
+	sets := w.z.sets[nd.first : nd.first+uint32(nd.count)]
+	for i := range sets {
+		w.add(wire.Answer, c.name, &sets[i])
+		if !w.stream {
+			break
+		}
+	}
+	return final
+}
+
+// allSigs answers RRSIG, over UDP with the signatures of one RRset.
+func (w *work) allSigs(c *cursor, n uint32) verdict {
+	nd := &w.z.nodes[n]
+	v := noData
+	for i := nd.first; i < nd.first+uint32(nd.count); i++ {
+		s := &w.z.sets[i]
+		if s.sig == 0 {
+			continue
+		}
+		sigs := w.z.sigSet(s)
+		w.b.Add(wire.Answer, c.name, &sigs, nil)
+		v = final
+		if !w.stream {
+			break
+		}
+	}
+	return v
+}
+
+// dname applies the DNAME at node n, the encloser of c's name (RFC 6672 §3.2).
+func (w *work) dname(c *cursor, n uint32, at int) verdict {
+	z := w.z
+	s := z.set(n, wire.TypeDNAME)
+	if !slices.Contains(w.dnames[:w.applied], s) && w.applied < len(w.dnames) {
+		w.dnames[w.applied] = s
+		w.applied++
+		w.add(wire.Answer, c.name[c.labels.Off[at]:], s)
+	}
+	target, prefix := z.target(s), c.name[:c.labels.Off[at]]
+	if len(prefix)+len(target) > wire.MaxName {
+		return tooLong
+	}
+	w.addAlias(c, prefix, target, s.ttl)
+	if w.typ == wire.TypeCNAME || w.typ == wire.TypeANY {
+		return final
+	}
+	return follow
+}
+
+// addAlias adds the CNAME record that a DNAME makes of c's name, and sets next
+// to its target.
+func (w *work) addAlias(c *cursor, prefix, target wire.Name, ttl uint32) {
+	var rdata [2 + wire.MaxName]byte
+	n := 2 + copy(rdata[2:], prefix)
+	n += copy(rdata[n:], target)
+	rdata[1] = byte(n - 2)
+	cname := wire.RRset{Type: wire.TypeCNAME, Class: wire.ClassIN, TTL: ttl, Count: 1, RDATA: rdata[:n]}
+	w.b.Add(wire.Answer, c.name, &cname, nil)
+	c.next = c.room[:copy(c.room, rdata[2:n])]
+}
+
+// referral points to the servers of a delegated zone: no AA unless an alias led
+// here (RFC 1034 §6.2.6).
+func (w *work) referral(n uint32) verdict {
+	z := w.z
+	if w.b.Count(wire.Answer) == 0 {
+		w.b.Flags &^= wire.FlagAA
+	}
+	w.b.Referral = true
+	ns := z.set(n, wire.TypeNS)
+	owner := z.owner(n)
+	w.add(wire.Authority, owner, ns)
+	if w.do {
+		if ds := z.set(n, wire.TypeDS); ds != nil {
+			w.add(wire.Authority, owner, ds)
+		} else {
+			w.proveInsecure(n)
+		}
+	}
+	w.extra = ns
+	return final
+}
+
+// negative adds the SOA record with the TTL of a negative answer (RFC 2308 §3).
+func (w *work) negative() {
+	z := w.z
+	s := z.sets[z.soa]
+	s.ttl = z.negTTL
+	soa := z.rrset(&s)
+	if w.do && s.sig != 0 {
+		sigs := z.sigSet(&s)
+		sigs.TTL = z.negTTL
+		w.b.Add(wire.Authority, z.name, &soa, &sigs)
+		return
+	}
+	w.b.Add(wire.Authority, z.name, &soa, nil)
+}
+
+// add adds a set, with its signatures where the client wants them.
+func (w *work) add(section wire.Section, owner wire.Name, s *set) {
+	rr := w.z.rrset(s)
+	if w.do && s.sig != 0 {
+		sigs := w.z.sigSet(s)
+		w.b.Add(section, owner, &rr, &sigs)
+		return
+	}
+	w.b.Add(section, owner, &rr, nil)
+}
+
+// sigSet is the signatures of s as a Builder takes them.
+func (z *Zone) sigSet(s *set) wire.RRset {
+	g := z.sigs[s.sig-1]
+	g.typ = wire.TypeRRSIG
+	return z.rrset(&g)
+}
+
+// additional adds the addresses of the names that the answer or the delegation
+// points to (RFC 1035 §3.3.11, 2782, 9460 §4.1), glue that has to fit first.
+func (w *work) additional() {
+	if w.extra == nil || w.typ == wire.TypeANY {
+		return
+	}
+	z := w.z
+	for i := w.extra.extra; i != 0; i++ {
+		e := &z.extras[i-1]
+		owner := wire.Name(z.data[e.name : e.name+uint32(e.size)])
+		w.addExtra(owner, e, wire.TypeA)
+		w.addExtra(owner, e, wire.TypeAAAA)
+		if w.typ == wire.TypeSVCB || w.typ == wire.TypeHTTPS {
+			w.addExtra(owner, e, w.typ)
+		}
+		if e.last {
+			break
+		}
+	}
+}
+
+func (w *work) addExtra(owner wire.Name, e *extra, typ uint16) {
+	z := w.z
+	s := z.set(e.node, typ)
+	if s == nil || s == w.extra {
+		return
+	}
+	rr := z.rrset(s)
+	ok := false
+	if w.do && s.sig != 0 {
+		sigs := z.sigSet(s)
+		ok = w.b.Add(wire.Additional, owner, &rr, &sigs)
+	} else {
+		ok = w.b.Add(wire.Additional, owner, &rr, nil)
+	}
+	if !ok && e.glue {
+		w.b.Truncate()
+	}
+}

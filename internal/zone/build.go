@@ -1,0 +1,406 @@
+package zone
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/waymark-dns/waymark/internal/wire"
+)
+
+// Errors of building a zone.
+var (
+	ErrNoSOA     = errors.New("no SOA record at the apex")
+	ErrTwoSOA    = errors.New("more than one SOA record")
+	ErrOutOfZone = errors.New("record outside the zone")
+	ErrRDATA     = errors.New("RDATA does not have the layout of its type")
+	ErrTooLarge  = errors.New("zone larger than 4 GiB")
+)
+
+// Builder collects records, in any order, and makes a Zone of them. It belongs
+// to one goroutine.
+type Builder struct {
+	z       Zone
+	records []record
+	nsec3   []nsec3Record
+	names   int // nodes entered in the index
+	last    uint32
+	labels  wire.Labels
+}
+
+// record is one record on its way into a set.
+type record struct {
+	node   uint32
+	off    uint32 // RDATA with its length, in data
+	ttl    uint32
+	size   uint16 // of RDATA
+	typ    uint16
+	covers uint16 // for RRSIG: the type that it covers
+}
+
+// NewBuilder starts a zone with that apex. records is about how many records
+// will come, 0 where that is not known.
+func NewBuilder(apex wire.Name, records int) *Builder {
+	b := &Builder{records: make([]record, 0, records)}
+	size := 16
+	for size < records*3/2 {
+		size *= 2
+	}
+	b.z.index = make([]uint64, size)
+	b.z.nodes = make([]node, 0, records)
+	b.z.data = make([]byte, 0, 40*records+64)
+	b.z.name = apex.Fold()
+	b.labels.Scan(b.z.name)
+	b.create(b.z.name, 0)
+	return b
+}
+
+// Add takes one record, RDATA uncompressed. Nothing of it is kept. Records that
+// are there already are dropped (RFC 2181 §5).
+func (b *Builder) Add(owner wire.Name, typ uint16, ttl uint32, rdata []byte) error {
+	if !wire.CheckRDATA(typ, rdata) {
+		return fmt.Errorf("adding %s %s: %w", owner, wire.TypeString(typ), ErrRDATA)
+	}
+	if len(b.z.data)+len(rdata)+2*wire.MaxName > math.MaxUint32 {
+		return ErrTooLarge
+	}
+	covers := uint16(0)
+	if typ == wire.TypeRRSIG {
+		covers = binary.BigEndian.Uint16(rdata)
+	}
+	if typ == wire.TypeNSEC3 || covers == wire.TypeNSEC3 {
+		return b.addNSEC3(owner, typ, ttl, rdata)
+	}
+	n, err := b.node(owner)
+	if err != nil {
+		return err
+	}
+	off := uint32(len(b.z.data))
+	b.z.data = binary.BigEndian.AppendUint16(b.z.data, uint16(len(rdata)))
+	b.z.data = append(b.z.data, rdata...)
+	b.records = append(b.records, record{n, off, ttl, uint16(len(rdata)), typ, covers})
+	return nil
+}
+
+// node is the node of owner, made where it is new, with all nodes above it.
+func (b *Builder) node(owner wire.Name) (uint32, error) {
+	if wire.EqualFold(b.z.owner(b.last), owner) {
+		b.own(b.last, owner)
+		return b.last, nil
+	}
+	b.labels.Scan(owner)
+	apex := b.z.name.Labels()
+	if b.labels.N < apex || !wire.EqualFold(owner[b.labels.Off[b.labels.N-apex]:], b.z.name) {
+		return 0, fmt.Errorf("adding %s to zone %s: %w", owner, b.z.name, ErrOutOfZone)
+	}
+	n, at := b.z.closest(owner, &b.labels)
+	for at > 0 {
+		at--
+		n = b.create(owner[b.labels.Off[at]:], n)
+		b.insert(n, b.labels.Hash[at])
+	}
+	b.own(n, owner)
+	b.last = n
+	return n, nil
+}
+
+// own gives a node with records the letters of its first owner, where it was
+// made as the parent of another.
+func (b *Builder) own(n uint32, owner wire.Name) {
+	nd := &b.z.nodes[n]
+	if nd.count > 0 {
+		return
+	}
+	nd.count = 1 // counted anew in group
+	if string(b.z.owner(n)) != string(owner) {
+		nd.name = uint32(len(b.z.data))
+		b.z.data = append(b.z.data, owner...)
+	}
+}
+
+// create adds a node without records; its name ends the data, or is the end of
+// its child's.
+func (b *Builder) create(name wire.Name, parent uint32) uint32 {
+	n := uint32(len(b.z.nodes))
+	off := uint32(len(b.z.data))
+	b.z.data = append(b.z.data, name...)
+	b.z.nodes = append(b.z.nodes, node{name: off, size: uint8(len(name)), above: none, wild: none, parent: parent})
+	labels := 0
+	if n > 0 {
+		labels = b.labels.N
+		if name[0] == 1 && name[1] == '*' {
+			b.z.nodes[parent].wild = n
+		}
+	} else {
+		labels = name.Labels()
+		b.insert(0, b.labels.Hash[0])
+	}
+	b.z.depth = max(b.z.depth, labels)
+	return n
+}
+
+// insert enters a node in the index and grows it beyond two thirds.
+func (b *Builder) insert(n uint32, hash uint64) {
+	if b.names++; b.names*3 > len(b.z.index)*2 {
+		old := b.z.index
+		b.z.index = make([]uint64, 2*len(old))
+		for i := range b.z.nodes[:n] {
+			b.put(uint32(i), wire.HashName(b.z.owner(uint32(i))))
+		}
+	}
+	b.put(n, hash)
+}
+
+func (b *Builder) put(n uint32, hash uint64) {
+	mask := uint64(len(b.z.index) - 1)
+	i := hash & mask
+	for b.z.index[i] != 0 {
+		i = (i + 1) & mask
+	}
+	b.z.index[i] = hash>>32<<32 | uint64(n+1)
+}
+
+// Zone makes the zone. The Builder is not to be used afterwards.
+func (b *Builder) Zone() (*Zone, error) {
+	b.group()
+	soa := b.z.set(0, wire.TypeSOA)
+	if soa == nil {
+		return nil, fmt.Errorf("building zone %s: %w", b.z.name, ErrNoSOA)
+	}
+	if soa.count > 1 {
+		return nil, fmt.Errorf("building zone %s: %w", b.z.name, ErrTwoSOA)
+	}
+	rdata := b.z.data[soa.off : soa.off+soa.size]
+	b.z.serial = binary.BigEndian.Uint32(rdata[len(rdata)-20:])
+	b.z.negTTL = min(soa.ttl, binary.BigEndian.Uint32(rdata[len(rdata)-4:]))
+	for i := range b.z.sets {
+		if &b.z.sets[i] == soa {
+			b.z.soa = uint32(i)
+		}
+	}
+	b.occlude()
+	b.link()
+	b.sortChain()
+	if err := b.buildNSEC3(); err != nil {
+		return nil, err
+	}
+	b.z.trim()
+	z := b.z
+	return &z, nil
+}
+
+// group sorts the records into sets and copies their RDATA together, in the
+// order of the nodes.
+func (b *Builder) group() {
+	less := func(x, y record) int {
+		switch {
+		case x.node != y.node:
+			return int(x.node) - int(y.node)
+		case x.typ != y.typ:
+			return int(x.typ) - int(y.typ)
+		case x.covers != y.covers:
+			return int(x.covers) - int(y.covers)
+		}
+		return int(x.off) - int(y.off)
+	}
+	if !slices.IsSortedFunc(b.records, less) {
+		slices.SortFunc(b.records, less)
+	}
+	for i := range b.z.nodes {
+		b.z.nodes[i].count = 0
+	}
+	b.z.sets = make([]set, 0, len(b.z.nodes))
+	old := b.z.data
+	b.z.data = make([]byte, 0, len(old))
+	node := 0
+	for i := 0; i < len(b.records); {
+		first := b.records[i]
+		for ; node <= int(first.node); node++ {
+			b.keepName(node, old)
+			b.z.nodes[node].first = uint32(len(b.z.sets))
+		}
+		i = b.groupSet(i, old)
+	}
+	for ; node < len(b.z.nodes); node++ {
+		b.keepName(node, old)
+	}
+	b.records = nil
+	b.attachSigs()
+}
+
+// keepName copies a node's name to the new data.
+func (b *Builder) keepName(n int, old []byte) {
+	nd := &b.z.nodes[n]
+	off := uint32(len(b.z.data))
+	b.z.data = append(b.z.data, old[nd.name:nd.name+uint32(nd.size)]...)
+	nd.name = off
+}
+
+// groupSet makes one set of the records from i on that belong together and
+// returns the index behind them.
+func (b *Builder) groupSet(i int, old []byte) int {
+	first := b.records[i]
+	s := set{off: uint32(len(b.z.data)), ttl: first.ttl, typ: first.typ}
+	for ; i < len(b.records); i++ {
+		r := b.records[i]
+		if r.node != first.node || r.typ != first.typ || r.covers != first.covers {
+			break
+		}
+		rdata := old[r.off : r.off+2+uint32(r.size)]
+		if b.z.holds(&s, rdata) || s.count == math.MaxUint16 {
+			continue
+		}
+		b.z.data = append(b.z.data, rdata...)
+		s.size = uint32(len(b.z.data)) - s.off
+		s.ttl = min(s.ttl, r.ttl) // RFC 2181 §5.2: one TTL for all
+		s.count++
+	}
+	nd := &b.z.nodes[first.node]
+	if first.typ == wire.TypeRRSIG {
+		s.typ = first.covers
+		s.extra = first.node // until attachSigs
+		b.z.sigs = append(b.z.sigs, s)
+		return i
+	}
+	b.z.sets = append(b.z.sets, s)
+	nd.count++
+	switch first.typ {
+	case wire.TypeCNAME:
+		nd.flags |= hasCNAME
+	case wire.TypeDNAME:
+		nd.flags |= hasDNAME
+	case wire.TypeNS:
+		if first.node != 0 {
+			nd.flags |= isCut
+		}
+	}
+	return i
+}
+
+// holds tells whether s, which is at the end of data, has that record already.
+// Names in it count as equal whatever their letters (RFC 4343).
+func (z *Zone) holds(s *set, rdata []byte) bool {
+	have := z.data[s.off:]
+	for len(have) > 0 {
+		n := 2 + int(binary.BigEndian.Uint16(have))
+		if n == len(rdata) && sameRDATA(s.typ, have[2:n], rdata[2:]) {
+			return true
+		}
+		have = have[n:]
+	}
+	return false
+}
+
+// sameRDATA compares RDATA of one type.
+func sameRDATA(typ uint16, a, b []byte) bool {
+	if string(a) == string(b) {
+		return true
+	}
+	switch typ {
+	case wire.TypeNS, wire.TypeCNAME, wire.TypePTR, wire.TypeDNAME:
+		return wire.EqualFold(a, b)
+	case wire.TypeMX:
+		return a[0] == b[0] && a[1] == b[1] && wire.EqualFold(a[2:], b[2:])
+	}
+	return false
+}
+
+// attachSigs gives each set the signatures that cover it. Signatures of types
+// that are not there are left out of answers.
+func (b *Builder) attachSigs() {
+	for i := range b.z.sigs {
+		g := &b.z.sigs[i]
+		if s := b.z.set(g.extra, g.typ); s != nil {
+			s.sig = uint32(i + 1)
+		}
+		g.extra = 0
+	}
+}
+
+// occlude notes for each node the topmost zone cut or DNAME above it.
+func (b *Builder) occlude() {
+	nodes := b.z.nodes
+	for i := 1; i < len(nodes); i++ {
+		for p := uint32(i); p != 0; {
+			p = nodes[p].parent
+			if nodes[p].flags&(isCut|hasDNAME) != 0 {
+				nodes[i].above = p
+			}
+		}
+	}
+}
+
+// link resolves the targets of NS, MX, SRV, SVCB and HTTPS records.
+func (b *Builder) link() {
+	for n := range b.z.nodes {
+		nd := &b.z.nodes[n]
+		for i := nd.first; i < nd.first+uint32(nd.count); i++ {
+			if off, ok := wire.Target(b.z.sets[i].typ); ok {
+				b.linkSet(uint32(n), &b.z.sets[i], uint32(off))
+			}
+		}
+	}
+}
+
+func (b *Builder) linkSet(n uint32, s *set, skip uint32) {
+	start := len(b.z.extras)
+	for off := s.off; off < s.off+s.size; {
+		size := uint32(binary.BigEndian.Uint16(b.z.data[off:]))
+		at := off + 2 + skip
+		end := wire.UncompressedEnd(b.z.data[at:off+2+size], 0)
+		off += 2 + size
+		name := wire.Name(b.z.data[at : at+uint32(end)])
+		if len(name) == 1 && (s.typ == wire.TypeSVCB || s.typ == wire.TypeHTTPS) {
+			at, name = b.z.nodes[n].name, b.z.owner(n) // RFC 9460 §2.5: the owner itself
+		}
+		if !name.Under(b.z.name) {
+			continue
+		}
+		e := extra{node: b.resolve(name), name: at, size: uint8(len(name))}
+		e.glue = b.z.nodes[n].flags&isCut != 0 && s.typ == wire.TypeNS && name.Under(b.z.owner(n))
+		if e.node == none || slices.ContainsFunc(b.z.extras[start:], func(x extra) bool { return x.node == e.node && b.sameExtra(x, e) }) {
+			continue
+		}
+		b.z.extras = append(b.z.extras, e)
+	}
+	if len(b.z.extras) > start {
+		s.extra = uint32(start + 1)
+		// Glue that has to fit comes first: a response is cut from its end.
+		slices.SortStableFunc(b.z.extras[start:], func(x, y extra) int { return boolInt(y.glue) - boolInt(x.glue) })
+		b.z.extras[len(b.z.extras)-1].last = true
+	}
+}
+
+func (b *Builder) sameExtra(x, y extra) bool {
+	return wire.EqualFold(b.z.data[x.name:x.name+uint32(x.size)], b.z.data[y.name:y.name+uint32(y.size)])
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// resolve is the node whose addresses a name in the zone has: its own, or a
+// wildcard's.
+func (b *Builder) resolve(name wire.Name) uint32 {
+	b.labels.Scan(name)
+	n, at := b.z.closest(name, &b.labels)
+	if at == 0 {
+		return n
+	}
+	nd := &b.z.nodes[n]
+	if nd.above != none || nd.flags&(isCut|hasDNAME) != 0 {
+		return none
+	}
+	return nd.wild
+}
+
+// trim gives back what the slices hold beyond their length.
+func (z *Zone) trim() {
+	z.nodes, z.sets, z.sigs = slices.Clip(z.nodes), slices.Clip(z.sets), slices.Clip(z.sigs)
+	z.extras, z.data = slices.Clip(z.extras), slices.Clip(z.data)
+}

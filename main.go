@@ -1,0 +1,39 @@
+// Command waymark is a DNS server and the instruments to judge one. This file is
+// the table of its subcommands and nothing else.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/waymark-dns/waymark/internal/cmd"
+)
+
+type commands struct {
+	Serve   cmd.ServeCmd   `cmd:"" help:"Run the server."`
+	Check   cmd.CheckCmd   `cmd:"" help:"Tell every problem of a configuration."`
+	Reload  cmd.ReloadCmd  `cmd:"" help:"Make a running server read its configuration and zones anew."`
+	Status  cmd.StatusCmd  `cmd:"" help:"Tell what a running server serves."`
+	Query   cmd.QueryCmd   `cmd:"" help:"Ask a server, as dig does."`
+	Zone    zoneCommands   `cmd:"" help:"Work on zone files."`
+	Version cmd.VersionCmd `cmd:"" help:"Tell which build this is."`
+}
+
+type zoneCommands struct {
+	Check cmd.ZoneCheckCmd `cmd:"" help:"Tell every problem of a zone file."`
+}
+
+func main() {
+	var c commands
+	ctx := kong.Parse(&c, kong.Name("waymark"), kong.Description("Waymark, a DNS server."), kong.UsageOnError(),
+		kong.BindTo(os.Stdout, (*io.Writer)(nil)))
+	err := ctx.Run()
+	if err != nil && !errors.Is(err, cmd.ErrSilent) {
+		fmt.Fprintln(os.Stderr, "waymark:", err)
+	}
+	os.Exit(cmd.ExitCode(err))
+}
