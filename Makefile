@@ -13,6 +13,9 @@ GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
 # A checkout whose history Git will not show still builds, without its revision.
 BUILDVCS := $(shell git log -1 --format= >/dev/null 2>&1 && echo auto || echo false)
 
+# Debian puts servers where the path of an ordinary user does not look.
+export PATH := $(PATH):/usr/sbin:/sbin
+
 .PHONY: build run test deps fmt vet staticcheck unit alloc cross fuzz conformance conformance-here
 
 build:

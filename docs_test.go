@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/waymark-dns/waymark/internal/config"
+	"github.com/waymark-dns/waymark/internal/config/sections"
 )
 
 // sectionsOfConfig are the keys that an example of a configuration begins with.
@@ -77,7 +78,8 @@ func readPage(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Every configuration shown in a page is one that the program takes.
+// Every configuration shown in a page, or part of one, is one that the program
+// can read. Users and files that it names need not be on this machine.
 func TestExamplesInPagesLoad(t *testing.T) {
 	for _, page := range pages(t) {
 		if _, ok := notYetLoadable[page]; ok {
@@ -87,11 +89,10 @@ func TestExamplesInPagesLoad(t *testing.T) {
 			if b.lang != "yaml" || !slices.Contains(sectionsOfConfig, firstKey(b.text)) {
 				continue
 			}
-			file := filepath.Join(t.TempDir(), "waymark.yaml")
-			if err := os.WriteFile(file, []byte(b.text), 0o600); err != nil {
-				t.Fatal(err)
+			_, problems := sections.Read(page, []byte(b.text))
+			for _, p := range problems {
+				t.Errorf("%s:%d: %s (%s)", page, b.line+p.Pos.Line-1, p.Text, p.Mend)
 			}
-			loads(t, file, page, b.line)
 		}
 	}
 }
@@ -108,26 +109,19 @@ func firstKey(text string) string {
 	return ""
 }
 
-// loads fails for every problem of a configuration that stands in a page from a
-// line on.
-func loads(t *testing.T, file, page string, line int) {
-	t.Helper()
-	_, problems, err := config.Load(file)
-	if err != nil {
-		t.Errorf("%s:%d: %v", page, line, err)
-	}
-	for _, p := range problems {
-		t.Errorf("%s:%d: %s (%s)", page, line+p.Pos.Line-1, p.Text, p.Mend)
-	}
-}
-
 func TestExampleFilesLoad(t *testing.T) {
 	files, err := filepath.Glob("examples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
 	for _, file := range files {
-		loads(t, file, file, 1)
+		_, problems, err := config.Load(file)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, p := range problems {
+			t.Error(p.Error())
+		}
 	}
 }
 

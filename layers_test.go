@@ -49,6 +49,7 @@ var heights = map[string]int{
 	"internal/zone/store":       3,
 	"internal/recurse/store":    3,
 	"internal/recurse/validate": 3,
+	"internal/zone/zonecheck":   4,
 	"internal/zone/xfr":         4,
 	"internal/zone/update":      4,
 	"internal/recurse":          4,
@@ -72,14 +73,15 @@ var heights = map[string]int{
 // meetings lists the engines that an engine may import; any other two engines
 // meet in policy/act and app only. policy/act is above the engines.
 var meetings = map[string][]string{
-	"internal/policy/match":  {"internal/policy"},
-	"internal/zone/zonefile": {"internal/zone"},
-	"internal/zone/journal":  {"internal/zone"},
-	"internal/zone/sign":     {"internal/zone"},
-	"internal/zone/store":    {"internal/zone"},
-	"internal/zone/xfr":      {"internal/zone", "internal/zone/journal", "internal/upstream"},
-	"internal/zone/update":   {"internal/zone", "internal/zone/journal"},
-	"internal/recurse":       {"internal/upstream", "internal/cache", "internal/recurse/store", "internal/recurse/validate"},
+	"internal/policy/match":   {"internal/policy"},
+	"internal/zone/zonefile":  {"internal/zone"},
+	"internal/zone/zonecheck": {"internal/zone", "internal/zone/zonefile"},
+	"internal/zone/journal":   {"internal/zone"},
+	"internal/zone/sign":      {"internal/zone"},
+	"internal/zone/store":     {"internal/zone"},
+	"internal/zone/xfr":       {"internal/zone", "internal/zone/journal", "internal/upstream"},
+	"internal/zone/update":    {"internal/zone", "internal/zone/journal"},
+	"internal/recurse":        {"internal/upstream", "internal/cache", "internal/recurse/store", "internal/recurse/validate"},
 }
 
 // The engines stand between these heights, both included.
@@ -89,7 +91,7 @@ const lowestEngine, highestEngine = 2, 4
 // an empty list none: such a module is for tests. A module without a row is not
 // to be imported.
 var doors = map[string][]string{
-	"github.com/miekg/dns":                {"internal/zone/zonefile", "internal/zone/sign", "internal/testkit", "internal/cmd"},
+	"github.com/miekg/dns":                {"internal/zone/zonefile", "internal/zone/zonecheck", "internal/zone/sign", "internal/testkit", "internal/cmd"},
 	"github.com/quic-go/quic-go":          {"internal/listen", "internal/upstream"},
 	"github.com/caddyserver/certmagic":    {"internal/certs"},
 	"github.com/goccy/go-yaml":            {"internal/config", "internal/config/sections", "internal/config/mosdns"},
@@ -116,14 +118,14 @@ type imported struct {
 // platforms too.
 func imports(t *testing.T) (packages []string, all []imported) {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles", "./...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,GoFiles,CgoFiles,IgnoredGoFiles", "./...").Output()
 	if err != nil {
 		t.Fatalf("listing packages: %v", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(out))
 	for {
 		var p struct {
-			ImportPath, Dir                   string
+			ImportPath                        string
 			GoFiles, CgoFiles, IgnoredGoFiles []string
 		}
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
@@ -135,7 +137,7 @@ func imports(t *testing.T) (packages []string, all []imported) {
 		packages = append(packages, name)
 		for _, file := range slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles) {
 			if !strings.HasSuffix(file, "_test.go") {
-				all = append(all, importsOf(t, name, filepath.Join(p.Dir, file))...)
+				all = append(all, importsOf(t, name, filepath.Join(filepath.FromSlash(name), file))...)
 			}
 		}
 	}

@@ -2,7 +2,10 @@ package main_test
 
 import (
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -85,7 +88,7 @@ func importsPath(f *sourceFile, path string) bool {
 
 // A function that runs as a goroutine ends in Loop, so that grep lists them all.
 func TestGoroutineNames(t *testing.T) {
-	for _, f := range sources(t) {
+	for _, f := range programs(t) {
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			if name, ok := started(n); ok && !strings.HasSuffix(name, "Loop") && name != "loop" {
 				t.Errorf("%s: %s runs as a goroutine: end its name in Loop", f.at(n), name)
@@ -191,6 +194,49 @@ func receiver(fn *ast.FuncDecl) string {
 			return inner.Name
 		default:
 			return ""
+		}
+	}
+}
+
+// The rules themselves: what breaks them is seen, under other names too.
+func TestStyleRules(t *testing.T) {
+	const src = `package x
+import clock "time"
+func Bare() { go serve(); group.Go(s.run); go s.readLoop(); now = clock.Now() }
+func (t *inner) Hidden() {}
+// Said is commented.
+func Said() {}
+type Bare2 struct{}
+const Bare3, b = 1, 2
+`
+	f := &sourceFile{path: "x.go", fset: token.NewFileSet()}
+	var err error
+	if f.ast, err = parser.ParseFile(f.fset, f.path, src, parser.ParseComments); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	calls(f, "time", func(call *ast.SelectorExpr) { found = append(found, f.at(call)+" time."+call.Sel.Name) })
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		if name, ok := started(n); ok {
+			found = append(found, "go "+name)
+		}
+		return true
+	})
+	for _, d := range f.ast.Decls {
+		for _, name := range undocumented(d) {
+			found = append(found, "bare "+name.Name)
+		}
+	}
+	want := []string{"x.go:3 time.Now", "go serve", "go run", "go readLoop", "bare Bare", "bare Bare2", "bare Bare3"}
+	if !slices.Equal(found, want) {
+		t.Errorf("got  %q\nwant %q", found, want)
+	}
+	for _, c := range []struct {
+		dir string
+		ok  bool
+	}{{"internal/app", true}, {"internal/bench/load", true}, {"internal/application", false}, {"internal/zone", false}} {
+		if ownsClock(c.dir) != c.ok {
+			t.Errorf("%s may read the clock: %v", c.dir, !c.ok)
 		}
 	}
 }

@@ -19,7 +19,7 @@ knotd:knot
 nsd:nsd
 nsd-checkzone:nsd
 dnsperf:dnsperf
-python3:python3-minimal
+python3:python3
 '
 
 # Debian puts servers where the path of an ordinary user does not look.

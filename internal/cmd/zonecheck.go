@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/waymark-dns/waymark/internal/wire"
+	"github.com/waymark-dns/waymark/internal/zone/zonecheck"
 	"github.com/waymark-dns/waymark/internal/zone/zonefile"
 )
 
-// ZoneCheckCmd is `waymark zonecheck`: it judges a zone file as a server would
+// ZoneCheckCmd is `waymark zone check`: it judges a zone file as a server would
 // that is to load it.
 type ZoneCheckCmd struct {
 	File   string    `arg:"" help:"Zone file in presentation format."`
@@ -42,11 +43,11 @@ func (c *ZoneCheckCmd) Run(stdout io.Writer) error {
 	if c.At.IsZero() {
 		c.At = time.Now()
 	}
-	problems, err := zonefile.Check(c.File, zonefile.Options{Origin: origin, Root: c.Root, Now: c.At.Unix()})
+	problems, err := zonecheck.Check(c.File, zonefile.Options{Origin: origin, Root: c.Root, Now: c.At.Unix()})
 	if err != nil {
 		return err
 	}
-	result := zoneCheckResult{File: c.File, Origin: zonefile.FormatName(origin), Problems: problems}
+	result := zoneCheckResult{File: c.File, Origin: origin.String(), Problems: problems}
 	for _, p := range problems {
 		if p.Level == zonefile.Error {
 			result.Errors++
@@ -67,13 +68,13 @@ func (c *ZoneCheckCmd) Run(stdout io.Writer) error {
 func (c *ZoneCheckCmd) zoneCheckOrigin() (wire.Name, error) {
 	text := c.Origin
 	if text == "" {
-		origin, err := zonefile.FindOrigin(c.File, zonefile.Options{Root: c.Root})
+		origin, err := zonecheck.FindOrigin(c.File, zonefile.Options{Root: c.Root})
 		if err != nil || origin != nil {
 			return origin, err
 		}
 		text = strings.TrimSuffix(filepath.Base(c.File), ".zone")
 	}
-	origin, err := zonefile.ParseName(text)
+	origin, err := wire.ParseName(text)
 	if err != nil {
 		return nil, fmt.Errorf("origin %q %w", text, err)
 	}

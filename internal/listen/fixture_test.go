@@ -96,6 +96,13 @@ func (d *desk) Resume(ctx context.Context, r *serve.Request) serve.Status {
 	return serve.Done
 }
 
+// saw is the addresses of the query with that ID.
+func (d *desk) saw(id uint16) (client, local netip.AddrPort) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.seen[id], d.local
+}
+
 func (d *desk) gate(id uint16) chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()

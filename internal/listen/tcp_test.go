@@ -362,11 +362,12 @@ func TestMappedAddressTCP(t *testing.T) {
 	c := dial(t, "tcp", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Addr().Port()))
 	c.send(question(1, "seen.example."))
 	c.reply()
-	if seen := s.desk.seen[1]; seen.String() != c.conn.LocalAddr().String() {
+	seen, local := s.desk.saw(1)
+	if seen.String() != c.conn.LocalAddr().String() {
 		t.Errorf("the handler saw %v, want %v", seen, c.conn.LocalAddr())
 	}
-	if got, want := s.desk.local, c.conn.RemoteAddr().String(); got.String() != want {
-		t.Errorf("the handler saw it come to %v, want %v", got, want)
+	if want := c.conn.RemoteAddr().String(); local.String() != want {
+		t.Errorf("the handler saw it come to %v, want %v", local, want)
 	}
 }
 

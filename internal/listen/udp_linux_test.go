@@ -32,7 +32,7 @@ func TestSourceAddress(t *testing.T) {
 			s.desk.let(2)
 			cl.send(question(1, "seen.example."), question(2, "wait.example."))
 			cl.replies(2)
-			if seen := s.desk.seen[1]; seen.String() != cl.conn.LocalAddr().String() {
+			if seen, _ := s.desk.saw(1); seen.String() != cl.conn.LocalAddr().String() {
 				t.Errorf("the handler saw %v, want %v", seen, cl.conn.LocalAddr())
 			}
 		})

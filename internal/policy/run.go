@@ -8,14 +8,18 @@ import (
 )
 
 // Serve runs r from where its cursor stands as far as that goes without waiting.
-func (s *Set) Serve(r *serve.Request) serve.Status { return s.run(nil, r) }
+func (s *Set) Serve(r *serve.Request) serve.Status {
+	return s.run(context.Background(), r, false)
+}
 
 // Resume goes on with a detached request at the rule that stopped it.
-func (s *Set) Resume(ctx context.Context, r *serve.Request) serve.Status { return s.run(ctx, r) }
+func (s *Set) Resume(ctx context.Context, r *serve.Request) serve.Status {
+	return s.run(ctx, r, true)
+}
 
-// run is the loop: next rule, matchers, step, where to go. ctx is nil where
-// nothing may wait.
-func (s *Set) run(ctx context.Context, r *serve.Request) serve.Status {
+// run is the loop: next rule, matchers, step, where to go. patient tells
+// whether a rule may wait.
+func (s *Set) run(ctx context.Context, r *serve.Request, patient bool) serve.Status {
 	rules := s.Programs[r.Policy.Program].Rules
 	for int(r.Policy.Rule) < len(rules) {
 		rule := &rules[r.Policy.Rule]
@@ -27,12 +31,13 @@ func (s *Set) run(ctx context.Context, r *serve.Request) serve.Status {
 		switch {
 		case rule.Do != nil:
 			next = rule.Do.Do(r)
-		case ctx != nil:
+		case patient:
 			next = rule.Wait.Wait(ctx, r)
 		default:
 			return serve.Wait
 		}
-		if ctx == nil && r.Policy.Depth > 0 && r.Reply.Truncated() {
+		wrapped := r.Policy.Depth > 0 || rule.After != nil
+		if wrapped && !patient && next != Drop && r.Reply.Truncated() {
 			return serve.Wait // the wrappers have to see all of it: again, with more room
 		}
 		if rule.After != nil {

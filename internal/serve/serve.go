@@ -6,6 +6,7 @@ package serve
 
 import (
 	"context"
+	"encoding/binary"
 	"net/netip"
 	"time"
 
@@ -156,6 +157,7 @@ func (r *Request) Fit(udpSize uint16) []byte {
 	r.Out = r.Reply.Fit(limit, udpSize)
 	r.Note.Rcode = r.Reply.Rcode()
 	r.Note.Size = uint16(len(r.Out))
+	r.Note.Flags = binary.BigEndian.Uint16(r.Out[2:])
 	return r.Out
 }
 

@@ -45,7 +45,9 @@ func Apex(t testing.TB, records []dns.RR) string {
 func Text(records []dns.RR) string {
 	var b strings.Builder
 	for _, rr := range records {
-		b.WriteString(rr.String())
+		// Unknown types come with the class as RFC 3597 has it, which not every
+		// server reads.
+		b.WriteString(strings.Replace(rr.String(), "\tCLASS1\t", "\tIN\t", 1))
 		b.WriteByte('\n')
 	}
 	return b.String()

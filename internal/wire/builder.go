@@ -93,20 +93,25 @@ func (b *Builder) Add(s Section, owner Name, set, sigs *RRset) bool {
 // Truncate notes that something the client needs is missing: Fit will set TC.
 func (b *Builder) Truncate() { b.full = true }
 
-// set writes the records of one RRset.
+// set writes the records of one RRset. A record fits where it would fit
+// uncompressed, so no more than what its names save is left unused.
 func (b *Builder) set(s Section, owner Name, set *RRset) bool {
-	rdata := set.RDATA
+	rdata, room := set.RDATA, len(b.buf)-b.reserve()
 	skip, names := compressible(set.Type)
-	again := 2 // octets of the owner from the second record on
-	if b.n+len(owner) > maxOffset {
-		again = len(owner)
-	}
-	if b.n > len(b.buf)-b.reserve()-len(owner)-len(rdata)-8*set.Count-again*(set.Count-1) {
-		return false
-	}
-	at := b.name(owner)
-	for i := 0; ; i++ {
+	at := 0 // where the owner stands, from the second record on
+	for range set.Count {
 		size := int(binary.BigEndian.Uint16(rdata))
+		if at == 0 {
+			if b.n+len(owner)+10+size > room {
+				return false
+			}
+			at = b.name(owner)
+		} else {
+			if b.n+2+10+size > room {
+				return false
+			}
+			b.pointer(at)
+		}
 		o := b.buf[b.n : b.n+10]
 		binary.BigEndian.PutUint32(o, uint32(set.Type)<<16|uint32(set.Class))
 		binary.BigEndian.PutUint32(o[4:], set.TTL)
@@ -120,14 +125,6 @@ func (b *Builder) set(s Section, owner Name, set *RRset) bool {
 			binary.BigEndian.PutUint16(o[8:], uint16(b.n-start))
 		}
 		rdata = rdata[2+size:]
-		if i == set.Count-1 {
-			break
-		}
-		if at == 0 {
-			b.name(owner)
-		} else {
-			b.pointer(at)
-		}
 	}
 	b.counts[s] += uint16(set.Count)
 	return true

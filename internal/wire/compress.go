@@ -31,7 +31,7 @@ const (
 func (b *Builder) compress(n Name) int {
 	d := &b.dict
 	if d.used == 0 {
-		d.gen++
+		d.next()
 		b.learnQuestion()
 	}
 	labels := offsets(n, &d.off)
@@ -68,6 +68,15 @@ func (b *Builder) compress(n Name) int {
 		return 0
 	}
 	return start
+}
+
+// next makes all slots empty. When the generations have come round, slots of
+// long ago would look filled.
+func (d *dictionary) next() {
+	if d.gen++; d.gen == 0 {
+		clear(d.slots[:])
+		d.gen = 1
+	}
 }
 
 func (b *Builder) pointer(at int) {

@@ -38,7 +38,7 @@ func (b *Builder) appendOPT(size uint16) {
 // cut removes RRsets from the end until the rest fits. The limit is at least
 // 512, so header, question and OPT always do; options go first where not.
 func (b *Builder) cut(limit int) {
-	if HeaderSize+len(b.q.Name)+4+b.reserve() > limit {
+	if b.q.end+b.reserve() > limit {
 		b.opts = 0
 	}
 	keep := cutter{room: limit - b.reserve(), needed: b.full}
@@ -56,8 +56,7 @@ type cutter struct {
 	end     int
 	counts  [4]uint16
 	needed  bool // something was cut that the client needs
-	prev    Record
-	cutName int // offset of the zone cut's name in a referral, 0 elsewhere
+	cutName int  // offset of the zone cut's name in a referral, 0 elsewhere
 }
 
 func (c *cutter) walk(b *Builder) {
@@ -65,38 +64,34 @@ func (c *cutter) walk(b *Builder) {
 	var r Response
 	r.Read(b.buf[:b.n])
 	c.end, c.counts[0] = r.off, b.counts[0]
-	var counts [4]uint16
-	counts[0] = b.counts[0]
 	var rec Record
-	for r.Next(&rec) {
-		if !c.joins(r.Msg, rec) && c.prev.End != 0 && c.prev.End <= c.room {
-			c.end, c.counts = c.prev.End, counts
+	for more := r.Next(&rec); more && !c.needed; {
+		first, last := rec, rec
+		n := uint16(0)
+		for more && (n == 0 || joins(r.Msg, last, rec)) {
+			last = rec
+			n++
+			more = r.Next(&rec)
 		}
-		if b.Referral && rec.Section == Authority && rec.Type == TypeNS && c.cutName == 0 {
-			c.cutName = rec.Start
+		if b.Referral && first.Section == Authority && first.Type == TypeNS && c.cutName == 0 {
+			c.cutName = first.Start
 		}
-		if rec.End > c.room && (rec.Section != Additional || c.glue(r.Msg, rec)) {
-			c.needed = true
+		if last.End <= c.room {
+			c.end = last.End
+			c.counts[first.Section] += n
+		} else {
+			c.needed = first.Section != Additional || c.glue(r.Msg, first)
 		}
-		counts[rec.Section]++
-		c.prev = rec
-	}
-	if c.prev.End != 0 && c.prev.End <= c.room {
-		c.end, c.counts = c.prev.End, counts
 	}
 }
 
 // joins tells whether rec belongs to the RRset of the record before it, as a
 // further record or as its signature.
-func (c *cutter) joins(msg []byte, rec Record) bool {
-	p := c.prev
-	if p.End == 0 || p.Section != rec.Section {
+func joins(msg []byte, before, rec Record) bool {
+	if rec.Section != before.Section || rec.Type != before.Type && rec.Type != TypeRRSIG {
 		return false
 	}
-	if rec.Type != p.Type && rec.Type != TypeRRSIG {
-		return false
-	}
-	return sameName(msg, p.Start, rec.Start)
+	return sameName(msg, before.Start, rec.Start)
 }
 
 // glue tells whether rec is an address below the zone cut of a referral.

@@ -137,7 +137,7 @@ func (n Name) String() string {
 func (n Name) Fold() Name {
 	f := make(Name, len(n))
 	for i, c := range n {
-		f[i] = foldByte(c)
+		f[i] = FoldByte(c)
 	}
 	return f
 }
@@ -204,10 +204,12 @@ func UncompressedEnd(b []byte, off int) int {
 
 // ReadName decompresses the name at off in msg into dst and returns it with the
 // offset behind it in msg. Pointers must point backwards (RFC 9267 §2), so that
-// a loop cannot be. ok is false where the name is malformed.
+// a loop cannot be, and there are no more of them than a name can have labels, so
+// that a long chain of pointers costs no more than a long name. ok is false where
+// the name is malformed.
 func ReadName(dst Name, msg []byte, off int) (name Name, end int, ok bool) {
 	name, end = dst[:0], -1
-	limit := off
+	limit, hops := off, 0
 	for off < len(msg) {
 		c := int(msg[off])
 		switch {
@@ -224,7 +226,7 @@ func ReadName(dst Name, msg []byte, off int) (name Name, end int, ok bool) {
 				end = off + 2
 			}
 			off = int(binary.BigEndian.Uint16(msg[off:]) & 0x3fff)
-			if off >= limit {
+			if hops++; off >= limit || hops > MaxLabels {
 				return nil, 0, false
 			}
 			limit = off
@@ -250,7 +252,7 @@ func EqualFold(a, b []byte) bool {
 		a, b = a[8:], b[8:]
 	}
 	for i := range a {
-		if foldByte(a[i]) != foldByte(b[i]) {
+		if FoldByte(a[i]) != FoldByte(b[i]) {
 			return false
 		}
 	}
@@ -288,14 +290,15 @@ func offsets(n Name, into *[MaxLabels + 1]uint8) int {
 
 func compareFold(a, b []byte) int {
 	for i := range min(len(a), len(b)) {
-		if x, y := foldByte(a[i]), foldByte(b[i]); x != y {
+		if x, y := FoldByte(a[i]), FoldByte(b[i]); x != y {
 			return int(x) - int(y)
 		}
 	}
 	return len(a) - len(b)
 }
 
-func foldByte(c byte) byte {
+// FoldByte is c in lower case, where it is a letter A to Z (RFC 4343 §3).
+func FoldByte(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c | 0x20
 	}

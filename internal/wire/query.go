@@ -60,6 +60,7 @@ func (q *Query) Questions() int { return int(binary.BigEndian.Uint16(q.Msg[4:]))
 // with ErrFormat the header is set, and Name where the question could be read.
 func (q *Query) Parse(msg []byte) error {
 	q.Msg, q.Name, q.EDNS, q.TSIG, q.end = msg, nil, EDNS{}, 0, HeaderSize
+	q.Type, q.Class, q.Hash, q.Suffixes.N = 0, 0, 0, 0 // of the query before
 	if len(msg) < HeaderSize {
 		return ErrShort
 	}
@@ -136,7 +137,7 @@ func (q *Query) records(answer, authority, additional int) error {
 				return ErrFormat
 			}
 		case TypeTSIG:
-			if extra != additional-1 {
+			if extra < 0 || extra != additional-1 {
 				return ErrFormat
 			}
 			q.TSIG = off
@@ -174,7 +175,8 @@ func (q *Query) opt(head, size int) bool {
 // Rebase makes q the same view of msg, a copy of the message it was parsed from.
 func (q *Query) Rebase(msg []byte) {
 	if q.Name != nil {
-		q.Name = msg[HeaderSize : HeaderSize+len(q.Name)]
+		end := HeaderSize + len(q.Name)
+		q.Name = msg[HeaderSize:end:end]
 	}
 	if n := len(q.EDNS.Options); n > 0 {
 		off := cap(q.Msg) - cap(q.EDNS.Options) // both run to the end of the same memory

@@ -39,7 +39,7 @@ type Type struct {
 	Name   string // mnemonic
 	// Layout is the RDATA, piece by piece: a digit is that many octets, c a name
 	// that may be compressed (RFC 3597 §4), n a name that may not, s a character
-	// string, * any octets up to the end.
+	// string, t one or more of them up to the end, * any octets up to the end.
 	Layout string
 	Doc    string
 }
@@ -61,15 +61,15 @@ var types = []Type{
 	{13, "HINFO", "ss", "host information, RFC 1035, 8482"},
 	{14, "MINFO", "cc", "mailbox information, RFC 1035"},
 	{15, "MX", "2c", "mail exchange, RFC 1035"},
-	{16, "TXT", "s*", "text, RFC 1035"},
+	{16, "TXT", "t", "text, RFC 1035"},
 	{17, "RP", "nn", "responsible person, RFC 1183"},
 	{18, "AFSDB", "2n", "AFS data base, RFC 1183, 5864"},
 	{19, "X25", "s", "X.25 address, RFC 1183"},
-	{20, "ISDN", "s*", "ISDN address, RFC 1183"},
+	{20, "ISDN", "t", "ISDN address, RFC 1183"},
 	{21, "RT", "2n", "route through, RFC 1183"},
 	{22, "NSAP", "*", "NSAP address, RFC 1706"},
 	{23, "NSAP-PTR", "n", "NSAP pointer, RFC 1706"},
-	{24, "SIG", "881n*", "signature, RFC 2536, 2931"},
+	{24, "SIG", "882n*", "signature, RFC 2536, 2931"},
 	{25, "KEY", "4*", "key, RFC 2535"},
 	{26, "PX", "2nn", "X.400 mapping, RFC 2163"},
 	{27, "GPOS", "sss", "geographical position, RFC 1712"},
@@ -95,12 +95,12 @@ var types = []Type{
 	{47, "NSEC", "n*", "next secure name, RFC 4034"},
 	{48, "DNSKEY", "4*", "public key, RFC 4034"},
 	{49, "DHCID", "*", "DHCP identity, RFC 4701"},
-	{50, "NSEC3", "4s*", "hashed next secure name, RFC 5155"},
+	{50, "NSEC3", "4ss*", "hashed next secure name, RFC 5155"},
 	{51, "NSEC3PARAM", "4s", "NSEC3 parameters, RFC 5155"},
 	{52, "TLSA", "3*", "TLS certificate, RFC 6698"},
 	{53, "SMIMEA", "3*", "S/MIME certificate, RFC 8162"},
 	{55, "HIP", "4*", "host identity, RFC 8005"},
-	{56, "NINFO", "s*", "zone status"},
+	{56, "NINFO", "t", "zone status"},
 	{57, "RKEY", "4*", "resource key"},
 	{58, "TALINK", "nn", "trust anchor link"},
 	{59, "CDS", "4*", "child's DS, RFC 7344"},
@@ -113,7 +113,7 @@ var types = []Type{
 	{66, "DSYNC", "5n", "endpoint for generalised NOTIFY, RFC 9859"},
 	{67, "HHIT", "*", "hierarchical host identity tag, RFC 9886"},
 	{68, "BRID", "*", "UAS broadcast remote id, RFC 9886"},
-	{99, "SPF", "s*", "sender policy (obsolete), RFC 7208"},
+	{99, "SPF", "t", "sender policy (obsolete), RFC 7208"},
 	{100, "UINFO", "*", "reserved"},
 	{101, "UID", "*", "reserved"},
 	{102, "GID", "*", "reserved"},
@@ -134,12 +134,12 @@ var types = []Type{
 	{255, "ANY", "*", "any type, RFC 8482"},
 	{256, "URI", "4*", "URI, RFC 7553"},
 	{257, "CAA", "1s*", "certification authority authorisation, RFC 8659"},
-	{258, "AVC", "s*", "application visibility"},
+	{258, "AVC", "t", "application visibility"},
 	{259, "DOA", "*", "digital object"},
 	{260, "AMTRELAY", "2*", "multicast relay, RFC 8777"},
-	{261, "RESINFO", "s*", "resolver information, RFC 9606"},
-	{262, "WALLET", "s*", "public wallet address"},
-	{263, "CLA", "s*", "BP convergence layer adapter"},
+	{261, "RESINFO", "t", "resolver information, RFC 9606"},
+	{262, "WALLET", "t", "public wallet address"},
+	{263, "CLA", "t", "BP convergence layer adapter"},
 	{264, "IPN", "8", "BP node number"},
 	{32768, "TA", "4*", "trust anchor"},
 	{32769, "DLV", "4*", "lookaside validation (obsolete), RFC 8749"},
@@ -201,6 +201,8 @@ func CheckRDATA(t uint16, rdata []byte) bool {
 				return false
 			}
 			off += 1 + int(rdata[off])
+		case 't':
+			off = stringsEnd(rdata, off)
 		default:
 			off += int(c - '0')
 		}
@@ -209,6 +211,18 @@ func CheckRDATA(t uint16, rdata []byte) bool {
 		}
 	}
 	return off == len(rdata)
+}
+
+// stringsEnd is the offset behind the character strings that rdata has from off
+// on, beyond its end where the last is cut short or there is none.
+func stringsEnd(rdata []byte, off int) int {
+	if off == len(rdata) {
+		return off + 1
+	}
+	for off < len(rdata) {
+		off += 1 + int(rdata[off])
+	}
+	return off
 }
 
 // compressible is where the compressible names of RDATA stand: count names from

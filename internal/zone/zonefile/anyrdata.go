@@ -65,7 +65,7 @@ func (p *parser) parseRest() error {
 		return bad("has no presentation format that is known")
 	}
 	text := ". 0 IN " + typeName(p.rrtype) + " " + string(p.rest) + "\n"
-	zp := dns.NewZoneParser(strings.NewReader(text), FormatName(p.st.origin), "")
+	zp := dns.NewZoneParser(strings.NewReader(text), p.st.origin.String(), "")
 	rr, _ := zp.Next()
 	if err := zp.Err(); err != nil {
 		return bad(reasonOf(err))

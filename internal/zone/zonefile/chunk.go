@@ -29,7 +29,7 @@ type chunk struct {
 
 	records   []Record
 	arena     []byte // holds owners and RDATA; a full one is left to the collector
-	found     findings
+	found     Findings
 	tail      []Problem // the splitter's, behind the chunk
 	pending   int       // that many records in front wait for a TTL stated before the chunk
 	lastTTL   uint32    // last TTL stated in the chunk
@@ -40,7 +40,7 @@ func (c *chunk) reset() {
 	c.text = c.text[:0]
 	clear(c.records)
 	c.records, c.arena = c.records[:0], c.arena[:0]
-	c.found = findings{list: c.found.list[:0]}
+	c.found = Findings{list: c.found.list[:0]}
 	c.tail = c.tail[:0]
 	c.pending, c.lastTTL, c.statedTTL = 0, 0, false
 }
@@ -84,9 +84,9 @@ func (p *parser) run(c *chunk) {
 	c.found.limit = p.max
 	p.tokens = tokens{b: c.text, line: c.start.line}
 	if p.st.owner != nil {
-		p.inZone = p.apex == nil || inDomain(p.st.owner, p.apex)
+		p.inZone = p.apex == nil || p.st.owner.Under(p.apex)
 	}
-	for p.i < len(p.b) && !c.found.full() {
+	for p.i < len(p.b) && !c.found.Full() {
 		p.entry()
 	}
 }
@@ -102,7 +102,7 @@ func (p *parser) problem(level Level, text, mend string) {
 	if p.st.sameLine {
 		line, column = p.c.start.line, 0
 	}
-	p.c.found.add(Problem{
+	p.c.found.Add(Problem{
 		File: p.st.file, Line: line, Column: column, Text: text, Mend: mend, Level: level,
 	})
 }
@@ -226,7 +226,7 @@ func sameWord(word []byte, upper string) bool {
 		return false
 	}
 	for i, c := range word {
-		if lower(c) != lower(upper[i]) {
+		if wire.FoldByte(c) != wire.FoldByte(upper[i]) {
 			return false
 		}
 	}
@@ -266,7 +266,7 @@ func parseTTL(text []byte) (uint32, bool) {
 }
 
 func unitSeconds(c byte) uint64 {
-	switch lower(c) {
+	switch wire.FoldByte(c) {
 	case 's':
 		return 1
 	case 'm':

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/waymark-dns/waymark/internal/wire"
 )
 
 // parseText is what a parser makes of text as one chunk.
@@ -88,7 +90,7 @@ func FuzzWhole(f *testing.F) {
 		if err != nil {
 			return
 		}
-		owner, err := ParseName(rr.Header().Name)
+		owner, err := wire.ParseName(rr.Header().Name)
 		if err != nil {
 			return
 		}
@@ -139,16 +141,16 @@ func FuzzName(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		n, err := ParseName(text)
+		n, err := wire.ParseName(text)
 		if err != nil {
 			return
 		}
-		again, err := ParseName(FormatName(n))
+		again, err := wire.ParseName(n.String())
 		if err != nil || !bytes.Equal(n, again) {
 			t.Fatalf("%q: %x became %x, %v", text, n, again, err)
 		}
 		buf := make([]byte, 256)
-		end, err := dns.PackDomainName(FormatName(n), buf, 0, nil, false)
+		end, err := dns.PackDomainName(n.String(), buf, 0, nil, false)
 		if err != nil || !bytes.Equal(buf[:end], n) {
 			t.Fatalf("%q: miekg/dns has %x, not %x", text, buf[:end], n)
 		}

@@ -2,7 +2,6 @@ package zonefile
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -112,71 +111,3 @@ func unescape(text []byte) (value byte, width int) {
 }
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
-
-// ParseName makes the wire format of an absolute name in presentation format;
-// a missing last dot is added. The result is the caller's.
-func ParseName(text string) (wire.Name, error) {
-	var n nameBuf
-	if err := n.parse([]byte(text), wire.Root); err != nil {
-		return nil, err
-	}
-	if n.n == 1 && text != "." && text != "@" {
-		return nil, errEmptyLabel
-	}
-	return append(wire.Name(nil), n.name()...), nil
-}
-
-// FormatName writes a well-formed wire name in presentation format, absolute,
-// everything that could be misread escaped.
-func FormatName(n wire.Name) string { return string(appendNameText(nil, n)) }
-
-func appendNameText(dst []byte, n wire.Name) []byte {
-	if len(n) <= 1 {
-		return append(dst, '.')
-	}
-	for i := 0; i < len(n) && n[i] != 0; i += int(n[i]) + 1 {
-		for _, c := range n[i+1 : i+1+int(n[i])] {
-			dst = appendEscaped(dst, c)
-		}
-		dst = append(dst, '.')
-	}
-	return dst
-}
-
-func appendEscaped(dst []byte, c byte) []byte {
-	switch {
-	case c <= ' ' || c >= 0x7f:
-		d := strconv.Itoa(int(c))
-		return append(append(append(dst, '\\'), "000"[:3-len(d)]...), d...)
-	case c == '.' || c == '\\' || c == '"' || c == ';' || c == '(' || c == ')' || c == '@' || c == '$':
-		return append(dst, '\\', c)
-	}
-	return append(dst, c)
-}
-
-// inDomain tells whether n is apex or below it. Letters compare without case.
-func inDomain(n, apex wire.Name) bool {
-	off := 0
-	for len(n)-off > len(apex) {
-		off += int(n[off]) + 1
-	}
-	return len(n)-off == len(apex) && equalFold(n[off:], apex)
-}
-
-// equalFold compares wire names of one length without case. Length octets are
-// under 64 and so no letters.
-func equalFold(a, b []byte) bool {
-	for i, c := range a {
-		if c != b[i] && lower(c) != lower(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lower(c byte) byte {
-	if c-'A' < 26 {
-		return c + 32
-	}
-	return c
-}

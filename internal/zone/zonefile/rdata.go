@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/miekg/dns"
+
+	"github.com/waymark-dns/waymark/internal/wire"
 )
 
 // rdata parses the RDATA of the record at hand into p.rd, up to the record's
@@ -197,8 +199,8 @@ func (p *parser) hash() bool {
 	}
 	p.scratch = p.scratch[:0]
 	for _, c := range p.tok {
-		if lower(c)-'a' < 26 {
-			c = lower(c) - 32
+		if wire.FoldByte(c)-'a' < 26 {
+			c = wire.FoldByte(c) - 32
 		}
 		p.scratch = append(p.scratch, c)
 	}

@@ -15,13 +15,14 @@ import (
 type reader struct {
 	o      Options
 	each   func([]Record) error
-	found  findings
+	found  Findings
 	ttl    uint32 // last TTL stated
 	hasTTL bool
 }
 
-// read is Read with the problems apart: err is for what ends the reading.
-func read(path string, o Options, each func([]Record) error) (*findings, error) {
+// Scan is Read with the problems apart, warnings too: err is for what ends the
+// reading.
+func Scan(path string, o Options, each func([]Record) error) (*Findings, error) {
 	o = o.withDefaults()
 	f, err := os.Open(path)
 	if err != nil {
@@ -49,7 +50,7 @@ func read(path string, o Options, each func([]Record) error) (*findings, error) 
 	if st.origin == nil {
 		st.origin = wire.Root
 	}
-	r := &reader{o: o, each: each, found: findings{limit: o.Limits.Problems}}
+	r := &reader{o: o, each: each, found: Findings{limit: o.Limits.Problems}}
 	s := &splitter{o: o, root: root}
 	if o.Workers == 1 || info.Mode().IsRegular() && info.Size() <= int64(o.chunk) {
 		err = r.inline(s, f, st)
@@ -160,7 +161,7 @@ func (r *reader) hand(c *chunk) error {
 	}
 	for _, list := range [2][]Problem{c.found.list, c.tail} {
 		for _, p := range list {
-			r.found.add(p)
+			r.found.Add(p)
 		}
 	}
 	if len(c.records) > 0 {
@@ -168,7 +169,7 @@ func (r *reader) hand(c *chunk) error {
 			return err
 		}
 	}
-	if r.found.full() {
+	if r.found.Full() {
 		return errTooMany
 	}
 	return nil
@@ -189,7 +190,7 @@ func (r *reader) carriedTTL(rec *Record) uint32 {
 	if m, ok := soaMinimum(rec); ok {
 		r.ttl = clampTTL(m)
 	}
-	r.found.add(Problem{
+	r.found.Add(Problem{
 		File: rec.File, Line: rec.Line, Level: Warning,
 		Text: fmt.Sprintf("no TTL stated so far, taking %d", r.ttl), Mend: "put a $TTL line in front",
 	})

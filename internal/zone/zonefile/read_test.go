@@ -17,7 +17,7 @@ import (
 
 func mustName(t testing.TB, text string) wire.Name {
 	t.Helper()
-	n, err := ParseName(text)
+	n, err := wire.ParseName(text)
 	if err != nil {
 		t.Fatalf("name %q: %v", text, err)
 	}
@@ -43,7 +43,7 @@ func writeFiles(t testing.TB, files map[string]string) string {
 // readAll is the records of a file as lines "line owner TTL type rdata-hex".
 func readAll(path string, o Options) ([]string, []Problem, error) {
 	var got []string
-	found, err := read(path, o, func(batch []Record) error {
+	found, err := Scan(path, o, func(batch []Record) error {
 		for _, r := range batch {
 			got = append(got, formatRecord(r))
 		}
@@ -56,7 +56,7 @@ func readAll(path string, o Options) ([]string, []Problem, error) {
 }
 
 func formatRecord(r Record) string {
-	return fmt.Sprintf("%d %s %d %s %x", r.Line, FormatName(r.Owner), r.TTL, typeName(r.Type), r.RDATA)
+	return fmt.Sprintf("%d %s %d %s %x", r.Line, r.Owner.String(), r.TTL, typeName(r.Type), r.RDATA)
 }
 
 func readText(t testing.TB, text string) ([]string, []Problem) {
@@ -341,8 +341,8 @@ func TestParallelReadsTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, _ := ParseName(rr.Header().Name)
-		line := fmt.Sprintf("%s %s %x", FormatName(n), typeName(rr.Header().Rrtype), rd)
+		n, _ := wire.ParseName(rr.Header().Name)
+		line := fmt.Sprintf("%s %s %x", n.String(), typeName(rr.Header().Rrtype), rd)
 		if i >= len(got) {
 			t.Fatal("too few records")
 		}

@@ -51,9 +51,9 @@ func (p *parser) owner() error {
 	}
 	n := p.name.name()
 	p.st.owner = p.c.keep(n)
-	p.inZone = p.apex == nil || inDomain(n, p.apex)
+	p.inZone = p.apex == nil || n.Under(p.apex)
 	if !p.inZone {
-		p.problem(Error, fmt.Sprintf("%s is out of the zone %s", FormatName(n), FormatName(p.apex)),
+		p.problem(Error, fmt.Sprintf("%s is out of the zone %s", n.String(), p.apex.String()),
 			"move it to its own zone, or check $ORIGIN and the dot at the end of the name")
 	}
 	return nil

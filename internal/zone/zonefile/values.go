@@ -3,6 +3,8 @@ package zonefile
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/waymark-dns/waymark/internal/wire"
 )
 
 // ipv4 writes the last token as an IPv4 address: four numbers without leading
@@ -90,8 +92,8 @@ func hexGroup(b []byte) (value uint16, width int) {
 		switch {
 		case isDigit(c):
 			c -= '0'
-		case lower(c)-'a' < 6:
-			c = lower(c) - 'a' + 10
+		case wire.FoldByte(c)-'a' < 6:
+			c = wire.FoldByte(c) - 'a' + 10
 		default:
 			return value, width
 		}

@@ -126,22 +126,29 @@ func (e *ProblemsError) Error() string {
 // errTooMany ends a reading that found Limits.Problems errors.
 var errTooMany = errors.New("too many errors")
 
-// findings collects problems, of each level up to a limit: many warnings never
-// hide an error.
-type findings struct {
+// Findings collects problems, of each level up to a limit: many warnings never
+// hide an error. It belongs to one goroutine.
+type Findings struct {
 	list  []Problem
 	limit int
 	count [2]int // by level, those beyond the limit too
 }
 
-func (f *findings) add(p Problem) {
+// Add takes a problem, or counts it where there are too many already.
+func (f *Findings) Add(p Problem) {
 	if f.count[p.Level]++; f.count[p.Level] <= f.limit {
 		f.list = append(f.list, p)
 	}
 }
 
-// full tells whether no further error is kept.
-func (f *findings) full() bool { return f.count[Error] >= f.limit }
+// All is the problems that were kept, in the order they were found.
+func (f *Findings) All() []Problem { return f.list }
+
+// More tells whether there are problems that were not kept.
+func (f *Findings) More() bool { return f.Full() || f.count[Error]+f.count[Warning] > len(f.list) }
+
+// Full tells whether no further error is kept.
+func (f *Findings) Full() bool { return f.count[Error] >= f.limit }
 
 // Read reads the master file at path with all files it includes and hands its
 // records to each in batches. Records come in file order, an included file in
@@ -151,7 +158,7 @@ func (f *findings) full() bool { return f.count[Error] >= f.limit }
 // an error discards what it was handed. An error of each ends the reading and
 // is returned as it is. Warnings alone are no error; Check tells them.
 func Read(path string, o Options, each func([]Record) error) error {
-	found, err := read(path, o, each)
+	found, err := Scan(path, o, each)
 	if err == nil && found.count[Error] > 0 {
 		err = &ProblemsError{Problems: found.list}
 	}

@@ -1,15 +1,17 @@
-package zonefile
+package zonecheck
 
 import (
 	"bytes"
-	"crypto/sha1"
+	"encoding/base32"
 	"encoding/binary"
 	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
 
+	"github.com/waymark-dns/waymark/internal/dnssec"
 	"github.com/waymark-dns/waymark/internal/wire"
+	"github.com/waymark-dns/waymark/internal/zone/zonefile"
 )
 
 // chainRules judges the proofs of absence of a signed zone: NSEC records (RFC
@@ -25,7 +27,7 @@ func (k *checker) chainRules() {
 	case slices.ContainsFunc(k.nodes, func(n node) bool { return n.has(dns.TypeNSEC) }):
 		k.nsecChain()
 	default:
-		k.report(Error, nil, "sign the zone again", "signed zone has neither NSEC records nor an NSEC3PARAM record")
+		k.report(zonefile.Error, nil, "sign the zone again", "signed zone has neither NSEC records nor an NSEC3PARAM record")
 	}
 }
 
@@ -46,16 +48,16 @@ func (k *checker) nsecChain() {
 	for i, n := range names {
 		set := n.rrset(dns.TypeNSEC)
 		if len(set) == 0 {
-			k.report(Error, &n.records[0], "sign the zone again", "%s has no NSEC record", FormatName(n.name))
+			k.report(zonefile.Error, &n.records[0], "sign the zone again", "%s has no NSEC record", n.name.String())
 			continue
 		}
 		if distinct(set) > 1 {
-			k.report(Error, &set[1], "sign the zone again", "%s has more than one NSEC record", FormatName(n.name))
+			k.report(zonefile.Error, &set[1], "sign the zone again", "%s has more than one NSEC record", n.name.String())
 		}
 		next, want := wire.Name(set[0].RDATA[:nameLen(set[0].RDATA)]), names[(i+1)%len(names)].name
-		if len(next) != len(want) || !equalFold(next, want) {
-			k.report(Error, &set[0], "sign the zone again", "NSEC record of %s has %s for the next name, which is %s",
-				FormatName(n.name), FormatName(next), FormatName(want))
+		if len(next) != len(want) || !wire.EqualFold(next, want) {
+			k.report(zonefile.Error, &set[0], "sign the zone again", "NSEC record of %s has %s for the next name, which is %s",
+				n.name.String(), next.String(), want.String())
 		}
 		k.bitmap(&set[0], set[0].RDATA[len(next):], n)
 	}
@@ -64,7 +66,7 @@ func (k *checker) nsecChain() {
 // provenTypes is the types that the type bitmap for a name must have, sorted.
 func provenTypes(n *node) []uint16 {
 	var types []uint16
-	n.each(func(set []Record) {
+	n.each(func(set []zonefile.Record) {
 		t := set[0].Type
 		if n.status == atCut && t != dns.TypeNS && t != dns.TypeDS && t != dns.TypeRRSIG && t != dns.TypeNSEC {
 			return
@@ -76,7 +78,7 @@ func provenTypes(n *node) []uint16 {
 
 // bitmap compares the type bitmap of the record at with the types at a name,
 // nil for an empty non-terminal.
-func (k *checker) bitmap(at *Record, bitmap []byte, n *node) {
+func (k *checker) bitmap(at *zonefile.Record, bitmap []byte, n *node) {
 	var want []uint16
 	if n != nil {
 		want = provenTypes(n)
@@ -85,16 +87,16 @@ func (k *checker) bitmap(at *Record, bitmap []byte, n *node) {
 	var texts []string
 	for _, t := range want {
 		if !slices.Contains(got, t) {
-			texts = append(texts, "lacks "+typeName(t))
+			texts = append(texts, "lacks "+wire.TypeString(t))
 		}
 	}
 	for _, t := range got {
 		if !slices.Contains(want, t) {
-			texts = append(texts, "has "+typeName(t)+" too much")
+			texts = append(texts, "has "+wire.TypeString(t)+" too much")
 		}
 	}
 	if len(texts) > 0 {
-		k.report(Error, at, "sign the zone again", "type bitmap of the %s record of %s %s", typeName(at.Type), FormatName(at.Owner), strings.Join(texts, ", "))
+		k.report(zonefile.Error, at, "sign the zone again", "type bitmap of the %s record of %s %s", wire.TypeString(at.Type), at.Owner.String(), strings.Join(texts, ", "))
 	}
 }
 
@@ -119,7 +121,7 @@ type link struct {
 	next   string
 	optOut bool
 	bitmap []byte
-	record *Record
+	record *zonefile.Record
 	used   bool // stands for a name
 }
 
@@ -128,28 +130,28 @@ type link struct {
 const maxIterations = 500
 
 // nsec3Chain judges the chain of one NSEC3PARAM record.
-func (k *checker) nsec3Chain(param *Record) {
+func (k *checker) nsec3Chain(param *zonefile.Record) {
 	if iterations := binary.BigEndian.Uint16(param.RDATA[2:]); iterations > maxIterations {
-		k.report(Warning, param, "use 0 iterations", "chain of %d iterations is not judged (RFC 9276 §3.1)", iterations)
+		k.report(zonefile.Warning, param, "use 0 iterations", "chain of %d iterations is not judged (RFC 9276 §3.1)", iterations)
 		return
 	} else if iterations > 0 {
-		k.report(Warning, param, "use 0 iterations", "NSEC3 with %d iterations (RFC 9276 §3.1)", iterations)
+		k.report(zonefile.Warning, param, "use 0 iterations", "NSEC3 with %d iterations (RFC 9276 §3.1)", iterations)
 	}
 	chain := k.links(param.RDATA)
 	if len(chain) == 0 {
-		k.report(Error, param, "sign the zone again", "no NSEC3 record for this NSEC3PARAM record")
+		k.report(zonefile.Error, param, "sign the zone again", "no NSEC3 record for this NSEC3PARAM record")
 		return
 	}
 	for i := range chain {
 		if next := &chain[(i+1)%len(chain)]; chain[i].next != next.hash {
-			k.report(Error, chain[i].record, "sign the zone again", "NSEC3 record of %s does not name that of %s as next",
-				FormatName(chain[i].record.Owner), FormatName(next.record.Owner))
+			k.report(zonefile.Error, chain[i].record, "sign the zone again", "NSEC3 record of %s does not name that of %s as next",
+				chain[i].record.Owner.String(), next.record.Owner.String())
 		}
 	}
 	k.nsec3Names(param, chain)
 	for i := range chain {
 		if !chain[i].used {
-			k.report(Warning, chain[i].record, "sign the zone again", "NSEC3 record of %s stands for no name", FormatName(chain[i].record.Owner))
+			k.report(zonefile.Warning, chain[i].record, "sign the zone again", "NSEC3 record of %s stands for no name", chain[i].record.Owner.String())
 		}
 	}
 }
@@ -173,7 +175,7 @@ func (k *checker) links(param []byte) []link {
 			length := int(d[head])
 			chain = append(chain, link{
 				hash:   strings.ToUpper(string(n.name[1 : 1+n.name[0]])),
-				next:   base32Hex.EncodeToString(d[head+1 : head+1+length]),
+				next:   base32.HexEncoding.EncodeToString(d[head+1 : head+1+length]),
 				optOut: d[1]&1 != 0,
 				bitmap: d[head+1+length:],
 				record: &set[j],
@@ -193,9 +195,14 @@ type covered struct {
 
 // nsec3Names: every name and empty non-terminal has its link in the chain,
 // except for insecure delegations that an opt-out link spans (RFC 5155 §7.1).
-func (k *checker) nsec3Names(param *Record, chain []link) {
+func (k *checker) nsec3Names(param *zonefile.Record, chain []link) {
+	hashing, ok := dnssec.ReadNSEC3(param.RDATA)
+	if !ok { // an algorithm that nobody knows: nothing can be said
+		return
+	}
 	for _, c := range k.nsec3Covered() {
-		hash := nsec3Hash(c.name, param.RDATA)
+		sum := hashing.HashName(c.name)
+		hash := base32.HexEncoding.EncodeToString(sum[:])
 		i, found := slices.BinarySearchFunc(chain, hash, func(l link, h string) int { return strings.Compare(l.hash, h) })
 		if found {
 			chain[i].used = true
@@ -209,7 +216,7 @@ func (k *checker) nsec3Names(param *Record, chain []link) {
 		if c.node != nil {
 			at = &c.node.records[0]
 		}
-		k.report(Error, at, "sign the zone again", "%s has no NSEC3 record", FormatName(c.name))
+		k.report(zonefile.Error, at, "sign the zone again", "%s has no NSEC3 record", c.name.String())
 	}
 }
 
@@ -242,19 +249,4 @@ func (k *checker) nsec3Covered() []covered {
 		}
 	}
 	return list
-}
-
-// nsec3Hash is the hash of a name (RFC 5155 §5) as it stands in owners, with
-// the parameters of NSEC3PARAM RDATA.
-func nsec3Hash(name wire.Name, param []byte) string {
-	iterations, salt := binary.BigEndian.Uint16(param[2:]), param[5:]
-	buf := make([]byte, 0, len(name)+len(salt))
-	for _, c := range name {
-		buf = append(buf, lower(c))
-	}
-	sum := sha1.Sum(append(buf, salt...))
-	for range iterations {
-		sum = sha1.Sum(append(append(buf[:0], sum[:]...), salt...))
-	}
-	return base32Hex.EncodeToString(sum[:])
 }

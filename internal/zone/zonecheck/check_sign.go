@@ -1,21 +1,25 @@
-package zonefile
+package zonecheck
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/miekg/dns"
 
 	"github.com/waymark-dns/waymark/internal/wire"
+	"github.com/waymark-dns/waymark/internal/zone/zonefile"
 )
 
 // signature is an RRSIG record taken apart (RFC 4034 §3.1).
 type signature struct {
-	record           *Record
+	record           *zonefile.Record
 	covered          uint16
 	algorithm        uint8
 	labels           uint8
@@ -25,7 +29,7 @@ type signature struct {
 	signer           wire.Name
 }
 
-func parseSignature(r *Record) signature {
+func parseSignature(r *zonefile.Record) signature {
 	d := r.RDATA
 	return signature{
 		record:    r,
@@ -52,7 +56,7 @@ func nameLen(b []byte) int {
 // proof is a signature to verify with a key, and what came of it.
 type proof struct {
 	sig signature
-	set []Record
+	set []zonefile.Record
 	key *dns.DNSKEY
 	err error
 }
@@ -64,12 +68,12 @@ func (k *checker) dnssecRules() {
 	signed := slices.ContainsFunc(k.nodes, func(n node) bool { return n.has(dns.TypeRRSIG) })
 	switch {
 	case len(keys) == 0 && signed:
-		k.report(Warning, nil, "add the DNSKEY records of the keys it was signed with", "signatures but no DNSKEY record at the apex")
+		k.report(zonefile.Warning, nil, "add the DNSKEY records of the keys it was signed with", "signatures but no DNSKEY record at the apex")
 		return
 	case len(keys) == 0:
 		return
 	case !signed:
-		k.report(Warning, &keys[0], "sign the zone", "DNSKEY record but no signature in the zone")
+		k.report(zonefile.Warning, &keys[0], "sign the zone", "DNSKEY record but no signature in the zone")
 		return
 	}
 	var proofs []proof
@@ -79,20 +83,20 @@ func (k *checker) dnssecRules() {
 			proofs = append(proofs, k.signatures(n, parsed)...)
 		}
 	}
-	verifyAll(proofs, k.o.Workers)
+	verifyAll(proofs, cmp.Or(k.o.Workers, runtime.GOMAXPROCS(0)))
 	for _, p := range proofs {
 		if errors.Is(p.err, dns.ErrAlg) {
-			k.report(Warning, p.sig.record, "", "signature of algorithm %d cannot be checked", p.sig.algorithm)
+			k.report(zonefile.Warning, p.sig.record, "", "signature of algorithm %d cannot be checked", p.sig.algorithm)
 		} else if p.err != nil {
-			k.report(Error, p.sig.record, "sign the zone again", "signature of the %s records of %s does not verify: %v",
-				typeName(p.sig.covered), FormatName(p.sig.record.Owner), reasonOf(p.err))
+			k.report(zonefile.Error, p.sig.record, "sign the zone again", "signature of the %s records of %s does not verify: %v",
+				wire.TypeString(p.sig.covered), p.sig.record.Owner.String(), strings.TrimPrefix(p.err.Error(), "dns: "))
 		}
 	}
 	k.chainRules()
 }
 
 // parseKeys is the keys that may sign the zone (RFC 4034 §2.1.1).
-func parseKeys(set []Record) []*dns.DNSKEY {
+func parseKeys(set []zonefile.Record) []*dns.DNSKEY {
 	var keys []*dns.DNSKEY
 	for i := range set {
 		if key, ok := toRR(&set[i]).(*dns.DNSKEY); ok && key.Flags&dns.ZONE != 0 {
@@ -103,9 +107,9 @@ func parseKeys(set []Record) []*dns.DNSKEY {
 }
 
 // toRR is a record as miekg/dns has it, nil if it cannot have it.
-func toRR(r *Record) dns.RR {
+func toRR(r *zonefile.Record) dns.RR {
 	rr, _, err := dns.UnpackRRWithHeader(dns.RR_Header{
-		Name: dns.CanonicalName(FormatName(r.Owner)), Rrtype: r.Type, Class: r.Class, Ttl: r.TTL, Rdlength: uint16(len(r.RDATA)),
+		Name: dns.CanonicalName(r.Owner.String()), Rrtype: r.Type, Class: r.Class, Ttl: r.TTL, Rdlength: uint16(len(r.RDATA)),
 	}, r.RDATA, 0)
 	if err != nil {
 		return nil
@@ -122,16 +126,16 @@ func (k *checker) signatures(n *node, keys []*dns.DNSKEY) []proof {
 		sigs = append(sigs, parseSignature(&rrsigs[i]))
 	}
 	var proofs []proof
-	n.each(func(set []Record) {
+	n.each(func(set []zonefile.Record) {
 		if t := set[0].Type; t != dns.TypeRRSIG && (n.status != atCut || t == dns.TypeDS || t == dns.TypeNSEC) {
 			proofs = append(proofs, k.setSignatures(n, set, sigs, keys)...)
 		}
 	})
 	for _, s := range sigs {
 		if !n.has(s.covered) {
-			k.report(Warning, s.record, "remove it", "signature of %s records, which %s has not", typeName(s.covered), FormatName(n.name))
+			k.report(zonefile.Warning, s.record, "remove it", "signature of %s records, which %s has not", wire.TypeString(s.covered), n.name.String())
 		} else if n.status == atCut && s.covered != dns.TypeDS && s.covered != dns.TypeNSEC {
-			k.report(Warning, s.record, "remove it", "signature of %s records at a zone cut (RFC 4035 §2.2)", typeName(s.covered))
+			k.report(zonefile.Warning, s.record, "remove it", "signature of %s records at a zone cut (RFC 4035 §2.2)", wire.TypeString(s.covered))
 		}
 	}
 	return proofs
@@ -139,7 +143,7 @@ func (k *checker) signatures(n *node, keys []*dns.DNSKEY) []proof {
 
 // setSignatures is signatures for one RRset that must be signed (RFC 4035
 // §2.2). Sigs are all signatures of the name.
-func (k *checker) setSignatures(n *node, set []Record, sigs []signature, keys []*dns.DNSKEY) []proof {
+func (k *checker) setSignatures(n *node, set []zonefile.Record, sigs []signature, keys []*dns.DNSKEY) []proof {
 	var proofs []proof
 	found := false
 	for _, s := range sigs {
@@ -156,38 +160,38 @@ func (k *checker) setSignatures(n *node, set []Record, sigs []signature, keys []
 		if !found {
 			what = "no signature"
 		}
-		k.report(Error, &set[0], "sign the zone again", "%s records of %s have %s", typeName(set[0].Type), FormatName(n.name), what)
+		k.report(zonefile.Error, &set[0], "sign the zone again", "%s records of %s have %s", wire.TypeString(set[0].Type), n.name.String(), what)
 	}
 	return proofs
 }
 
 // signature judges one signature of a set without arithmetic. It returns the
 // key to verify it with, nil if there is none or no use in it.
-func (k *checker) signature(n *node, s signature, set []Record, keys []*dns.DNSKEY) *dns.DNSKEY {
-	at, what := s.record, "signature of the "+typeName(s.covered)+" records of "+FormatName(n.name)
+func (k *checker) signature(n *node, s signature, set []zonefile.Record, keys []*dns.DNSKEY) *dns.DNSKEY {
+	at, what := s.record, "signature of the "+wire.TypeString(s.covered)+" records of "+n.name.String()
 	const mend = "sign the zone again"
-	if len(s.signer) != len(k.apex) || !equalFold(s.signer, k.apex) {
-		k.report(Error, at, mend, "%s is by %s, not by the zone %s", what, FormatName(s.signer), FormatName(k.apex))
+	if len(s.signer) != len(k.apex) || !wire.EqualFold(s.signer, k.apex) {
+		k.report(zonefile.Error, at, mend, "%s is by %s, not by the zone %s", what, s.signer.String(), k.apex.String())
 		return nil
 	}
 	if want := signedLabels(n.name); int(s.labels) != want {
-		k.report(Error, at, mend, "%s is of %d labels, not of %d", what, s.labels, want)
+		k.report(zonefile.Error, at, mend, "%s is of %d labels, not of %d", what, s.labels, want)
 		return nil
 	}
 	if s.ttl != set[0].TTL {
-		k.report(Error, at, mend, "%s has the original TTL %d, the records have %d", what, s.ttl, set[0].TTL)
+		k.report(zonefile.Error, at, mend, "%s has the original TTL %d, the records have %d", what, s.ttl, set[0].TTL)
 	}
 	if at.TTL != set[0].TTL {
-		k.report(Warning, at, "give it the TTL of what it signs", "%s has the TTL %d, the records have %d", what, at.TTL, set[0].TTL)
+		k.report(zonefile.Warning, at, "give it the TTL of what it signs", "%s has the TTL %d, the records have %d", what, at.TTL, set[0].TTL)
 	}
 	if now := k.o.Now; now != 0 && int32(s.expires-uint32(now)) < 0 { // RFC 4034 §3.1.5: serial number arithmetic
-		k.report(Warning, at, mend, "%s has expired", what)
+		k.report(zonefile.Warning, at, mend, "%s has expired", what)
 	} else if now != 0 && int32(s.incepts-uint32(now)) > 0 {
-		k.report(Warning, at, "look at the clock of the signer", "%s is not valid yet", what)
+		k.report(zonefile.Warning, at, "look at the clock of the signer", "%s is not valid yet", what)
 	}
 	i := slices.IndexFunc(keys, func(key *dns.DNSKEY) bool { return key.Algorithm == s.algorithm && key.KeyTag() == s.tag })
 	if i < 0 {
-		k.report(Warning, at, "remove it, or add the DNSKEY record", "%s is by key %d of algorithm %d, which the zone does not have", what, s.tag, s.algorithm)
+		k.report(zonefile.Warning, at, "remove it, or add the DNSKEY record", "%s is by key %d of algorithm %d, which the zone does not have", what, s.tag, s.algorithm)
 		return nil
 	}
 	return keys[i]

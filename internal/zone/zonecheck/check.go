@@ -1,4 +1,7 @@
-package zonefile
+// Package zonecheck judges zones: what a zone must hold as a whole, on top of the
+// syntax that zonefile reads. It serves nothing and changes nothing; the
+// subcommand that checks zones prints what Check finds.
+package zonecheck
 
 import (
 	"bytes"
@@ -11,30 +14,31 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/waymark-dns/waymark/internal/wire"
+	"github.com/waymark-dns/waymark/internal/zone/zonefile"
 )
 
 // Check reads the zone at path and returns everything that is wrong with it,
 // syntax and what a zone must hold as a whole, ordered by file and line. A
 // zone is usable when no problem is an Error. The error is for a file that
 // cannot be read at all.
-func Check(path string, o Options) ([]Problem, error) {
-	o = o.withDefaults()
+func Check(path string, o zonefile.Options) ([]zonefile.Problem, error) {
 	k := &checker{o: o, path: path, apex: o.Origin}
-	found, err := read(path, o, k.collect)
+	found, err := zonefile.Scan(path, o, k.collect)
 	if err != nil {
 		return nil, err
 	}
 	k.found = found
-	if !found.full() && k.build() {
+	if !found.Full() && k.build() {
 		k.rules()
 	}
-	slices.SortStableFunc(found.list, func(a, b Problem) int {
+	problems := found.All()
+	slices.SortStableFunc(problems, func(a, b zonefile.Problem) int {
 		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line)
 	})
-	if left := found.count[Error] + found.count[Warning] - len(found.list); left > 0 || found.full() {
-		found.list = append(found.list, Problem{File: path, Level: Warning, Text: "there are more problems than are told"})
+	if found.More() {
+		problems = append(problems, zonefile.Problem{File: path, Level: zonefile.Warning, Text: "there are more problems than are told"})
 	}
-	return found.list, nil
+	return problems, nil
 }
 
 // errFound ends a reading that needs no more.
@@ -43,10 +47,10 @@ var errFound = errors.New("found")
 // FindOrigin tells the apex of the zone at path from the owner of its first
 // SOA record, nil if there is none or if it is written relative to an origin
 // that the file does not state.
-func FindOrigin(path string, o Options) (wire.Name, error) {
+func FindOrigin(path string, o zonefile.Options) (wire.Name, error) {
 	var apex wire.Name
 	o.Origin = nil
-	_, err := read(path, o, func(batch []Record) error {
+	_, err := zonefile.Scan(path, o, func(batch []zonefile.Record) error {
 		for _, r := range batch {
 			if r.Type == dns.TypeSOA {
 				apex = append(apex, r.Owner...)
@@ -78,25 +82,40 @@ const (
 type node struct {
 	key     string // orders names canonically, see nameKey
 	name    wire.Name
-	records []Record // by type
+	records []zonefile.Record // by type
 	status  status
 	cut     int // index of the cut at or above, -1 for none
 }
 
 // checker holds a zone while it is judged.
 type checker struct {
-	o       Options
+	o       zonefile.Options
 	path    string
 	apex    wire.Name
-	records []Record
-	arena   chunk // holds owners and RDATA
+	records []zonefile.Record
+	arena   arena // holds owners and RDATA
 	nodes   []node
 	index   map[string]int // key to place in nodes
-	found   *findings
+	found   *zonefile.Findings
+}
+
+// arena copies octets into blocks, so that a record does not cost an allocation.
+type arena struct{ block []byte }
+
+// arenaBlock is the size of a block, larger than any RDATA.
+const arenaBlock = 1 << 20
+
+func (a *arena) keep(b []byte) []byte {
+	if cap(a.block)-len(a.block) < len(b) {
+		a.block = make([]byte, 0, arenaBlock)
+	}
+	n := len(a.block)
+	a.block = append(a.block, b...)
+	return a.block[n:len(a.block):len(a.block)]
 }
 
 // collect copies a batch.
-func (k *checker) collect(batch []Record) error {
+func (k *checker) collect(batch []zonefile.Record) error {
 	for _, r := range batch {
 		r.Owner = k.arena.keep(r.Owner)
 		r.RDATA = k.arena.keep(r.RDATA)
@@ -106,12 +125,12 @@ func (k *checker) collect(batch []Record) error {
 }
 
 // report notes a problem at a record, or at the zone as a whole without one.
-func (k *checker) report(level Level, at *Record, mend, format string, args ...any) {
-	p := Problem{File: k.path, Level: level, Text: fmt.Sprintf(format, args...), Mend: mend}
+func (k *checker) report(level zonefile.Level, at *zonefile.Record, mend, format string, args ...any) {
+	p := zonefile.Problem{File: k.path, Level: level, Text: fmt.Sprintf(format, args...), Mend: mend}
 	if at != nil {
 		p.File, p.Line = at.File, at.Line
 	}
-	k.found.add(p)
+	k.found.Add(p)
 }
 
 // nameKey makes a string of a name so that keys compare as names do in
@@ -131,7 +150,7 @@ func nameKey(n wire.Name) string {
 			if c <= 1 {
 				key = append(key, 1, c+1)
 			} else {
-				key = append(key, lower(c))
+				key = append(key, wire.FoldByte(c))
 			}
 		}
 		key = append(key, 0)
@@ -148,9 +167,9 @@ func parentKey(key string) string {
 // anything to judge.
 func (k *checker) build() bool {
 	if k.apex == nil {
-		i := slices.IndexFunc(k.records, func(r Record) bool { return r.Type == dns.TypeSOA })
+		i := slices.IndexFunc(k.records, func(r zonefile.Record) bool { return r.Type == dns.TypeSOA })
 		if i < 0 {
-			k.report(Error, nil, "add an SOA record, or state the origin", "no SOA record tells the apex")
+			k.report(zonefile.Error, nil, "add an SOA record, or state the origin", "no SOA record tells the apex")
 			return false
 		}
 		k.apex = k.records[i].Owner
@@ -158,8 +177,8 @@ func (k *checker) build() bool {
 	k.index = make(map[string]int)
 	for i := range k.records {
 		r := &k.records[i]
-		if !inDomain(r.Owner, k.apex) {
-			k.report(Error, r, "move it to its own zone", "%s is out of the zone %s", FormatName(r.Owner), FormatName(k.apex))
+		if !r.Owner.Under(k.apex) {
+			k.report(zonefile.Error, r, "move it to its own zone", "%s is out of the zone %s", r.Owner.String(), k.apex.String())
 			continue
 		}
 		key := nameKey(r.Owner)
@@ -175,18 +194,18 @@ func (k *checker) build() bool {
 	for i := range k.nodes {
 		n := &k.nodes[i]
 		k.index[n.key] = i
-		slices.SortStableFunc(n.records, func(a, b Record) int { return int(a.Type) - int(b.Type) })
+		slices.SortStableFunc(n.records, func(a, b zonefile.Record) int { return int(a.Type) - int(b.Type) })
 	}
 	k.records = nil
 	return true
 }
 
 // rrset is the records of a type at a name; without records it is empty.
-func (n *node) rrset(t uint16) []Record {
+func (n *node) rrset(t uint16) []zonefile.Record {
 	if n == nil {
 		return nil
 	}
-	start := slices.IndexFunc(n.records, func(r Record) bool { return r.Type == t })
+	start := slices.IndexFunc(n.records, func(r zonefile.Record) bool { return r.Type == t })
 	if start < 0 {
 		return nil
 	}
@@ -203,7 +222,7 @@ func (n *node) has(t uint16) bool { return len(n.rrset(t)) > 0 }
 func (n *node) hasAddress() bool { return n.has(dns.TypeA) || n.has(dns.TypeAAAA) }
 
 // each calls f with every RRset of a name.
-func (n *node) each(f func(set []Record)) {
+func (n *node) each(f func(set []zonefile.Record)) {
 	for i := 0; i < len(n.records); {
 		end := i
 		for end < len(n.records) && n.records[end].Type == n.records[i].Type {
@@ -291,16 +310,16 @@ func statusBelow(n *node, cut, dname int) status {
 // onlyNSEC3 tells whether a name is that of an NSEC3 record: those stand below
 // the apex even if that has a DNAME record (RFC 5155 §7.1).
 func onlyNSEC3(n *node) bool {
-	return n.has(dns.TypeNSEC3) && !slices.ContainsFunc(n.records, func(r Record) bool {
+	return n.has(dns.TypeNSEC3) && !slices.ContainsFunc(n.records, func(r zonefile.Record) bool {
 		return r.Type != dns.TypeNSEC3 && r.Type != dns.TypeRRSIG
 	})
 }
 
 // distinct is the number of records of a set without duplicates.
-func distinct(set []Record) int {
+func distinct(set []zonefile.Record) int {
 	count := 0
 	for i, r := range set {
-		if !slices.ContainsFunc(set[:i], func(o Record) bool { return sameRDATA(&o, &r) }) {
+		if !slices.ContainsFunc(set[:i], func(o zonefile.Record) bool { return sameRDATA(&o, &r) }) {
 			count++
 		}
 	}
@@ -309,13 +328,13 @@ func distinct(set []Record) int {
 
 // sameRDATA tells whether two records of a type are duplicates. Names in RDATA
 // compare without case (RFC 4343).
-func sameRDATA(a, b *Record) bool {
+func sameRDATA(a, b *zonefile.Record) bool {
 	if bytes.Equal(a.RDATA, b.RDATA) {
 		return true
 	}
 	switch a.Type {
 	case dns.TypeNS, dns.TypeCNAME, dns.TypeDNAME, dns.TypePTR, dns.TypeMX, dns.TypeSRV, dns.TypeSOA:
-		return len(a.RDATA) == len(b.RDATA) && equalFold(a.RDATA, b.RDATA)
+		return len(a.RDATA) == len(b.RDATA) && wire.EqualFold(a.RDATA, b.RDATA)
 	}
 	return false
 }
