@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
 	"strings"
@@ -273,8 +274,9 @@ type client struct {
 	t      *testing.T
 	conn   net.Conn
 	stream bool
-	buf    []byte
-	have   int
+	buf    []byte // buf[from:to] has come and is not looked at yet
+	from   int
+	to     int
 }
 
 func dial(t *testing.T, network string, to netip.AddrPort) *client {
@@ -315,30 +317,27 @@ func framed(m []byte) []byte {
 func (c *client) next() []byte {
 	c.t.Helper()
 	for {
-		if c.stream && c.have >= 2 {
-			if n := 2 + int(binary.BigEndian.Uint16(c.buf)); c.have >= n {
-				m := append([]byte(nil), c.buf[2:n]...)
-				c.have = copy(c.buf, c.buf[n:c.have])
-				return m
+		if have := c.buf[c.from:c.to]; c.stream && len(have) >= 2 {
+			if n := 2 + int(binary.BigEndian.Uint16(have)); len(have) >= n {
+				c.from += n
+				return bytes.Clone(have[2:n])
 			}
 		}
-		n, err := c.conn.Read(c.buf[c.have:])
-		if c.stream && n == 0 && err != nil {
-			if e, ok := err.(net.Error); ok && e.Timeout() {
-				c.t.Fatal("the server is silent")
-			}
-			if c.have > 0 {
-				c.t.Fatalf("closed behind %d octets of a message", c.have)
-			}
+		c.from, c.to = 0, copy(c.buf, c.buf[c.from:c.to])
+		n, err := c.conn.Read(c.buf[c.to:])
+		var e net.Error
+		switch {
+		case err == nil && !c.stream:
+			return bytes.Clone(c.buf[:n])
+		case err == nil:
+			c.to += n
+		case !c.stream || errors.As(err, &e) && e.Timeout():
+			c.t.Fatal(err)
+		case c.to > 0:
+			c.t.Fatalf("closed behind %d octets of a message", c.to)
+		default:
 			return nil
 		}
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		if !c.stream {
-			return append([]byte(nil), c.buf[:n]...)
-		}
-		c.have += n
 	}
 }
 

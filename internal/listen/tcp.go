@@ -21,8 +21,8 @@ const (
 )
 
 // backlogTime is how long Drain still takes connections that the kernel has
-// completed: it hands them over without waiting, so this is plenty.
-const backlogTime = 10 * time.Millisecond
+// completed. It hands them over without waiting, so this is plenty.
+const backlogTime = 50 * time.Millisecond
 
 // TCPConfig is what one address is opened with. No limit may be zero.
 type TCPConfig struct {

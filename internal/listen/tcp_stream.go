@@ -63,20 +63,16 @@ func (w *workspace) room() []byte {
 	return w.out[w.size+lengthSize:][:wire.MaxMessage:wire.MaxMessage]
 }
 
-// add puts the response behind those that are ready. It stands in room already,
-// unless the handler put one there that it had ready.
-func (w *workspace) add(msg []byte) {
-	w.size += len(frame(w.out[w.size:], msg))
+// add puts a response, which stands in room, behind those that are ready.
+func (w *workspace) add(response []byte) {
+	w.size += len(frame(w.out[w.size:], response))
 	w.ready++
 }
 
-// frame is msg with its length before it, in buf, where msg mostly stands
-// already, behind the room for the length.
+// frame puts the length of msg before it; msg stands in buf already, behind the
+// room for that.
 func frame(buf, msg []byte) []byte {
 	binary.BigEndian.PutUint16(buf, uint16(len(msg)))
-	if to := buf[lengthSize:]; &to[0] != &msg[0] {
-		copy(to, msg)
-	}
 	return buf[:lengthSize+len(msg)]
 }
 

@@ -152,6 +152,18 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
+// So is one that does not read the response to a query that had to wait.
+func TestSlowReaderOfParked(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, b *bubble) {
+		c := b.connect(t, 1)
+		b.desk.let(1)
+		c.send(question(1, "wait.example."))
+		time.Sleep(5*time.Second + 1)
+		b.ends(t, c, 5*time.Second)
+		b.count(t, "failed", stats.SendFailed, 1)
+	})
+}
+
 // A connection whose client has gone ends with the last request that waits on it.
 func TestClientGoesAway(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, b *bubble) {
@@ -218,8 +230,9 @@ func TestConnectionLimits(t *testing.T) {
 		refused(b.connect(t, 3)) // of all
 		second.conn.Close()
 		synctest.Wait()
-		answered(b.connect(t, 3)) // the place is free again
-		b.count(t, "refused", stats.Refused, 2)
+		answered(b.connect(t, 1)) // its place is free again
+		refused(b.connect(t, 2))
+		b.count(t, "refused", stats.Refused, 3)
 		b.count(t, "accepted", stats.Accepted, 4)
 		first.conn.Close()
 	})
@@ -243,6 +256,51 @@ func TestAcceptErrors(t *testing.T) {
 	})
 }
 
+// A pause of the accept loop does not hold up the end.
+func TestDrainWhileAcceptFails(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, b *bubble) {
+		for range 10 {
+			b.next <- &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+		}
+		synctest.Wait()
+		begin := time.Since(b.begin)
+		b.tcp.Drain(t.Context())
+		if took := time.Since(b.begin) - begin; took != 0 {
+			t.Errorf("drained in %v, want at once", took)
+		}
+	})
+}
+
+// A connection that the kernel has taken, with a query, is not lost.
+func TestDrainTakesBacklog(t *testing.T) {
+	c := newSite(1).tcpConfig()
+	c.Addr, c.PerClient = netip.MustParseAddrPort("127.0.0.1:0"), 10
+	l, err := OpenTCP(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients []*client
+	for range 10 {
+		cl := dial(t, "tcp", l.Addr())
+		cl.send(question(1, "now.example."))
+		clients = append(clients, cl)
+	}
+	l.Serve()
+	drained := make(chan struct{})
+	go func() {
+		l.Drain(t.Context())
+		close(drained)
+	}()
+	for _, cl := range clients {
+		cl.reply()
+		if m := cl.next(); m != nil {
+			t.Errorf("response %x, want the end of the connection", m)
+		}
+		cl.conn.Close()
+	}
+	<-drained
+}
+
 // Drain waits for the requests that wait, but not for longer than it may.
 func TestDrainWaits(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, b *bubble) {
@@ -263,6 +321,87 @@ func TestDrainWaits(t *testing.T) {
 		}
 		<-drained
 		b.ends(t, c, 3*time.Second)
+	})
+}
+
+// Drain waits for no client that has nothing to ask, and tells one that asks
+// meanwhile not to keep the connection (RFC 7828 §3.4).
+func TestDrainIdle(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, b *bubble) {
+		silent, asks := b.connect(t, 1), b.connect(t, 2)
+		synctest.Wait()
+		go b.tcp.Drain(t.Context())
+		synctest.Wait()
+		asks.send(withOPT(question(1, "now.example."), 1232, 0, 11, 0, 0))
+		if r := asks.reply(); string(r.options) != string([]byte{0, 11, 0, 2, 0, 0}) {
+			t.Errorf("options %x, want a keepalive of no time", r.options)
+		}
+		b.ends(t, silent, 0)
+		asks.conn.Close()
+	})
+}
+
+// half is a connection of which one side can be closed.
+type half struct {
+	net.Conn
+	wrote chan struct{} // closed with the writing side
+}
+
+func (h *half) CloseWrite() error {
+	close(h.wrote)
+	return nil
+}
+
+// A connection that we end is closed when the client has closed it too, or has
+// had its time: what is on its way to it would be lost otherwise.
+func TestLinger(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		closes bool
+		want   time.Duration
+	}{
+		{"a client that closes", true, 300 * time.Millisecond},
+		{"a client that does not", false, lingerTime},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, nil, func(t *testing.T, b *bubble) {
+				ours, theirs := net.Pipe()
+				h := &half{theirs, make(chan struct{})}
+				b.tcp.start(h, netip.AddrPort{}, netip.AddrPort{})
+				synctest.Wait()
+				drained := make(chan time.Duration)
+				go func() {
+					b.tcp.Drain(t.Context())
+					drained <- time.Since(b.begin)
+				}()
+				<-h.wrote
+				begin := time.Since(b.begin)
+				if _, err := ours.Write([]byte("still sent")); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(300 * time.Millisecond)
+				if c.closes {
+					ours.Close()
+				}
+				if took := <-drained - begin; took != c.want {
+					t.Errorf("drained %v behind the last response, want %v", took, c.want)
+				}
+				ours.Close()
+			})
+		})
+	}
+}
+
+// The keepalive of a query that had to wait is answered too.
+func TestKeepaliveParked(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, b *bubble) {
+		c := b.connect(t, 1)
+		b.desk.let(1)
+		c.send(withOPT(question(1, "wait.example."), 1232, 0, 11, 0, 0))
+		if r := c.reply(); string(r.options) != string([]byte{0, 11, 0, 2, 0, 100}) {
+			t.Errorf("options %x, want a keepalive of 10 s", r.options)
+		}
+		c.conn.Close()
 	})
 }
 

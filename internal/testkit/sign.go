@@ -97,7 +97,7 @@ func (s *signer) index() {
 		}
 	}
 	for name := range s.sets {
-		if !s.occluded(name) {
+		if s.sets[name][dns.TypeNSEC3] != nil || !s.occluded(name) {
 			s.names = append(s.names, name)
 		}
 	}

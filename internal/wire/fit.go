@@ -65,7 +65,7 @@ func (c *cutter) walk(b *Builder) {
 	r.Read(b.buf[:b.n])
 	c.end, c.counts[0] = r.off, b.counts[0]
 	var rec Record
-	for more := r.Next(&rec); more && !c.needed; {
+	for more := r.Next(&rec); more; {
 		first, last := rec, rec
 		n := uint16(0)
 		for more && (n == 0 || joins(r.Msg, last, rec)) {
@@ -79,8 +79,10 @@ func (c *cutter) walk(b *Builder) {
 		if last.End <= c.room {
 			c.end = last.End
 			c.counts[first.Section] += n
-		} else {
-			c.needed = first.Section != Additional || c.glue(r.Msg, first)
+			continue
+		}
+		if c.needed = c.needed || first.Section != Additional || c.glue(r.Msg, first); c.needed {
+			return
 		}
 	}
 }

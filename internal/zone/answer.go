@@ -9,8 +9,8 @@ import (
 
 // Limits of one answer.
 const (
-	maxChain  = 20 // CNAME and DNAME steps; Knot DNS stops at the same number
-	maxProofs = 16 // NSEC or NSEC3 RRsets
+	maxChain  = 20           // CNAME and DNAME steps; Knot DNS stops at the same number
+	maxProofs = maxChain + 4 // NSEC or NSEC3 RRsets: one for each alias at a wildcard, and those of a name error
 )
 
 // Answer answers r's Ask from the zone that its name is in: r.Reply is written,
@@ -85,7 +85,7 @@ type work struct {
 
 	extra *set // whose targets go into the additional section
 
-	dnames  [maxChain]*set // that are in the answer: one that applies again is not repeated
+	dnames  [maxChain + 1]*set // that are in the answer: one that applies again is not repeated
 	applied int
 
 	proofs [maxProofs]proof
@@ -242,11 +242,15 @@ func (w *work) any(c *cursor, n uint32) verdict {
 		return noData
 	}
 	sets := w.z.sets[nd.first : nd.first+uint32(nd.count)]
+	if !w.stream {
+		i := 0
+		if sets[0].typ == wire.TypeNSEC && len(sets) > 1 { // data tells more
+			i = 1
+		}
+		sets = sets[i : i+1]
+	}
 	for i := range sets {
 		w.add(wire.Answer, c.name, &sets[i])
-		if !w.stream {
-			break
-		}
 	}
 	return final
 }
@@ -274,7 +278,7 @@ func (w *work) allSigs(c *cursor, n uint32) verdict {
 func (w *work) dname(c *cursor, n uint32, at int) verdict {
 	z := w.z
 	s := z.set(n, wire.TypeDNAME)
-	if !slices.Contains(w.dnames[:w.applied], s) && w.applied < len(w.dnames) {
+	if !slices.Contains(w.dnames[:w.applied], s) {
 		w.dnames[w.applied] = s
 		w.applied++
 		w.add(wire.Answer, c.name[c.labels.Off[at]:], s)
@@ -284,7 +288,7 @@ func (w *work) dname(c *cursor, n uint32, at int) verdict {
 		return tooLong
 	}
 	w.addAlias(c, prefix, target, s.ttl)
-	if w.typ == wire.TypeCNAME || w.typ == wire.TypeANY {
+	if w.typ == wire.TypeCNAME {
 		return final
 	}
 	return follow
@@ -313,7 +317,7 @@ func (w *work) referral(n uint32) verdict {
 	ns := z.set(n, wire.TypeNS)
 	owner := z.owner(n)
 	w.add(wire.Authority, owner, ns)
-	if w.do {
+	if w.do && z.Signed() {
 		if ds := z.set(n, wire.TypeDS); ds != nil {
 			w.add(wire.Authority, owner, ds)
 		} else {
@@ -360,7 +364,7 @@ func (z *Zone) sigSet(s *set) wire.RRset {
 // additional adds the addresses of the names that the answer or the delegation
 // points to (RFC 1035 §3.3.11, 2782, 9460 §4.1), glue that has to fit first.
 func (w *work) additional() {
-	if w.extra == nil || w.typ == wire.TypeANY {
+	if w.extra == nil {
 		return
 	}
 	z := w.z

@@ -353,7 +353,10 @@ func (b *Builder) linkSet(n uint32, s *set, skip uint32) {
 		off += 2 + size
 		name := wire.Name(b.z.data[at : at+uint32(end)])
 		if len(name) == 1 && (s.typ == wire.TypeSVCB || s.typ == wire.TypeHTTPS) {
-			at, name = b.z.nodes[n].name, b.z.owner(n) // RFC 9460 §2.5: the owner itself
+			if b.z.data[at-2] == 0 && b.z.data[at-1] == 0 {
+				continue // RFC 9460 §2.5.1: AliasMode to nothing
+			}
+			at, name = b.z.nodes[n].name, b.z.owner(n) // §2.5.2: the owner itself
 		}
 		if !name.Under(b.z.name) {
 			continue
@@ -389,10 +392,13 @@ func boolInt(b bool) int {
 func (b *Builder) resolve(name wire.Name) uint32 {
 	b.labels.Scan(name)
 	n, at := b.z.closest(name, &b.labels)
+	nd := &b.z.nodes[n]
+	if nd.above != none && b.z.nodes[nd.above].flags&isCut == 0 {
+		return none // RFC 6672 §2.4: nothing exists below a DNAME
+	}
 	if at == 0 {
 		return n
 	}
-	nd := &b.z.nodes[n]
 	if nd.above != none || nd.flags&(isCut|hasDNAME) != 0 {
 		return none
 	}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience is how long a script waits for a server; only a failure uses it up.
+const patience = 20 * time.Second
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"waymark": main})
+}
+
+// TestScripts runs the command line as a user does: each file in testdata/script
+// is a session. $PORT and $PORT2 are free ports of 127.0.0.1, `ready PORT` waits
+// until a server accepts connections there, `signal NAME` sends that signal to what
+// runs in the background.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			for _, name := range []string{"PORT", "PORT2"} {
+				port, err := freePort()
+				if err != nil {
+					return err
+				}
+				e.Setenv(name, port)
+			}
+			root, err := os.Getwd()
+			e.Setenv("ROOT", root)
+			return err
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("no condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "signal": signal},
+	})
+}
+
+// freePort is a port that was free for UDP and TCP a moment ago.
+func freePort() (string, error) {
+	for range 50 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		addr := l.Addr().String()
+		p, err := net.ListenPacket("udp", addr)
+		l.Close()
+		if err == nil {
+			p.Close()
+			_, port, err := net.SplitHostPort(addr)
+			return port, err
+		}
+	}
+	return "", fmt.Errorf("no port is free for both UDP and TCP")
+}
+
+func ready(ts *testscript.TestScript, _ bool, args []string) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(patience)
+	for {
+		if conn, err := net.Dial("tcp", "127.0.0.1:"+args[0]); err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			ts.Fatalf("nothing listens on port %s", args[0])
+		}
+	}
+}
+
+func signal(ts *testscript.TestScript, _ bool, args []string) {
+	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
+	s, ok := signals[args[0]]
+	if !ok {
+		ts.Fatalf("no signal %s", args[0])
+	}
+	for _, c := range ts.BackgroundCmds() {
+		if c.ProcessState == nil {
+			ts.Check(c.Process.Signal(s))
+		}
+	}
+}
