@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command line as a user does: each file in testdata/script
 // is a session. $PORT and $PORT2 are free ports of 127.0.0.1, `ready PORT` waits
-// until a server accepts connections there, `signal NAME` sends that signal to what
+// until a server accepts connections there, `gone PORT` until none does, `signal NAME` sends that signal to what
 // runs in the background.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("no condition %q", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "signal": signal},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "gone": gone, "signal": signal},
 	})
 }
 
@@ -66,19 +66,27 @@ func freePort() (string, error) {
 	return "", fmt.Errorf("no port is free for both UDP and TCP")
 }
 
-func ready(ts *testscript.TestScript, _ bool, args []string) {
+func ready(ts *testscript.TestScript, _ bool, args []string) { waitFor(ts, args[0], true) }
+
+func gone(ts *testscript.TestScript, _ bool, args []string) { waitFor(ts, args[0], false) }
+
+// waitFor waits until a port accepts connections, or does not any more.
+func waitFor(ts *testscript.TestScript, port string, up bool) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	end := time.After(patience)
 	for {
-		if conn, err := net.Dial("tcp", "127.0.0.1:"+args[0]); err == nil {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
 			conn.Close()
+		}
+		if (err == nil) == up {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-end:
-			ts.Fatalf("nothing listens on port %s", args[0])
+			ts.Fatalf("port %s: listening is not %v", port, up)
 		}
 	}
 }

@@ -82,6 +82,24 @@ func (g *registry) all() []source {
 	return all
 }
 
+// probe makes sure that no other program has one of p's UDP addresses. Ports that
+// we have open already, or were given, are ours.
+func (s *Server) probe(p *plan.Plan) error {
+	ours := map[uint16]bool{}
+	for _, l := range s.listeners {
+		ours[l.Addr().Port()] = true
+	}
+	for _, l := range p.Listen {
+		if l.Scheme != "udp" || ours[l.Addr.Port()] || s.inherited.udp[l.String()] != nil {
+			continue
+		}
+		if err := listen.ProbeUDP(l.Addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // open binds one address of p.
 func (s *Server) open(p *plan.Plan, l plan.Listen) (*listener, error) {
 	key := l.String()

@@ -66,6 +66,9 @@ func (s *Server) retire(gone []*listener, limit time.Duration) {
 // changeListeners opens what p has and the server has not. kept and gone divide
 // what is open now.
 func (s *Server) changeListeners(p *plan.Plan) (opened, kept, gone []*listener, err error) {
+	if err := s.probe(p); err != nil {
+		return nil, nil, nil, err
+	}
 	wanted := map[string]bool{}
 	for _, l := range p.Listen {
 		wanted[l.String()] = true

@@ -89,6 +89,9 @@ func deadline(d time.Duration) time.Time { return time.Now().Add(d) }
 // is read. Queries that come in while zones load wait in the sockets' buffers.
 func (s *Server) start(p *plan.Plan) error {
 	s.inherited = takeInherited()
+	if err := s.probe(p); err != nil {
+		return err
+	}
 	for _, l := range p.Listen {
 		opened, err := s.open(p, l)
 		if err != nil {

@@ -28,7 +28,7 @@ type Config struct {
 	Deadline func(time.Duration) time.Time // wall time that long from now
 	UDPSize  uint16                        // largest response over UDP
 	Parked   *Parked
-	Peer     *serve.Peer // of the listener; streams make one per connection from it
+	Peer     *serve.Peer // of the listener
 }
 
 // Worker is what one goroutine, or the goroutines of one stream listener, report

@@ -42,6 +42,17 @@ type UDPConfig struct {
 	Files   []net.PacketConn // inherited sockets, used in place of new ones
 }
 
+// ProbeUDP is an error where another program has the address already. Binding
+// alone would not tell: sockets that share a port, as a reader's do, may belong
+// to two programs, and each would get some of the queries.
+func ProbeUDP(addr netip.AddrPort) error {
+	conn, err := net.ListenPacket("udp", addr.String())
+	if err != nil {
+		return fmt.Errorf("listening on udp://%s: %w", addr, err)
+	}
+	return conn.Close()
+}
+
 // OpenUDP binds the sockets. Nothing is read before Serve.
 func OpenUDP(c UDPConfig) (*UDP, error) {
 	u := &UDP{}

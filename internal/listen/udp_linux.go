@@ -70,9 +70,8 @@ func socketOptions(network, _ string, c syscall.RawConn) error {
 		}
 		set(fd, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_OMIT)
 		set(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
-		if network == "udp" {
-			set(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_OMIT)
-		}
+		// For the IPv4 that the socket may take as well: Go calls it udp6 either way.
+		set(fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_OMIT)
 	})
 	return errors.Join(err, outer)
 }
@@ -163,7 +162,8 @@ func (u *udpReader) batch(fd uintptr) bool {
 			continue
 		}
 		o := &u.out[ready]
-		u.outVec[ready] = unix.Iovec{Base: &out[0], Len: uint64(len(out))}
+		u.outVec[ready] = unix.Iovec{Base: &out[0]}
+		u.outVec[ready].SetLen(len(out))
 		o.hdr.Name, o.hdr.Namelen = m.hdr.Name, m.hdr.Namelen
 		o.hdr.Control, o.hdr.Controllen = nil, 0
 		if u.controls != nil {
@@ -267,7 +267,8 @@ func (s source) keep() kept {
 
 // send sends one response outside a batch.
 func (k *kept) send(conn *net.UDPConn, msg []byte) error {
-	vec := unix.Iovec{Base: &msg[0], Len: uint64(len(msg))}
+	vec := unix.Iovec{Base: &msg[0]}
+	vec.SetLen(len(msg))
 	m := mmsg{hdr: unix.Msghdr{Name: (*byte)(unsafe.Pointer(&k.to)), Namelen: k.size, Iov: &vec, Iovlen: 1}}
 	if len(k.control) > 0 {
 		m.hdr.Control = &k.control[0]

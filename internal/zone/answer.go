@@ -17,7 +17,7 @@ const (
 // ready for Finish with the code that is returned. found is false where the name
 // is in none of the zones; nothing is written then.
 func (t *Table) Answer(r *serve.Request) (rcode wire.Rcode, found bool) {
-	z := t.start(&r.Ask)
+	z := t.start(r.Ask.Name, r.Ask.Labels, r.Ask.Type)
 	if z == nil {
 		return 0, false
 	}
@@ -35,10 +35,10 @@ func (t *Table) Answer(r *serve.Request) (rcode wire.Rcode, found bool) {
 
 // start is the zone to begin in: of the longest match, but for DS the parent's
 // where both are here (RFC 4035 §3.1.4.1).
-func (t *Table) start(a *serve.Ask) *Zone {
-	z := t.Find(a.Name, a.Labels, 0)
-	if z != nil && a.Type == wire.TypeDS && len(z.name) == len(a.Name) && len(z.name) > 1 {
-		if parent := t.Find(a.Name, a.Labels, 1); parent != nil {
+func (t *Table) start(name wire.Name, l *wire.Labels, typ uint16) *Zone {
+	z := t.Find(name, l, 0)
+	if typ == wire.TypeDS && z != nil && len(z.name) == len(name) && len(name) > 1 {
+		if parent := t.Find(name, l, 1); parent != nil {
 			return parent
 		}
 	}
@@ -136,6 +136,9 @@ type cursor struct {
 	room   []byte    // for a name that a DNAME makes, 255 octets; not that of name
 }
 
+// at is where label i of the name starts.
+func (c *cursor) at(i int) int { return labelAt(c.name, c.labels, i) }
+
 // chase follows aliases through our zones until one is final, leads out of
 // them, or comes back to a name that was there already.
 func (w *work) chase(c *cursor) verdict {
@@ -153,7 +156,7 @@ func (w *work) chase(c *cursor) verdict {
 				return final
 			}
 		}
-		if w.z = w.t.Find(c.name, c.labels, 0); w.z == nil || w.z.Broken() {
+		if w.z = w.t.start(c.name, c.labels, w.typ); w.z == nil || w.z.Broken() {
 			return final
 		}
 		if v := w.step(c); v != follow {
@@ -281,9 +284,9 @@ func (w *work) dname(c *cursor, n uint32, at int) verdict {
 	if !slices.Contains(w.dnames[:w.applied], s) {
 		w.dnames[w.applied] = s
 		w.applied++
-		w.add(wire.Answer, c.name[c.labels.Off[at]:], s)
+		w.add(wire.Answer, c.name[c.at(at):], s)
 	}
-	target, prefix := z.target(s), c.name[:c.labels.Off[at]]
+	target, prefix := z.target(s), c.name[:c.at(at)]
 	if len(prefix)+len(target) > wire.MaxName {
 		return tooLong
 	}

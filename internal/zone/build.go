@@ -63,7 +63,7 @@ func (b *Builder) Add(owner wire.Name, typ uint16, ttl uint32, rdata []byte) err
 	if !wire.CheckRDATA(typ, rdata) {
 		return fmt.Errorf("adding %s %s: %w", owner, wire.TypeString(typ), ErrRDATA)
 	}
-	if len(b.z.data)+len(rdata)+2*wire.MaxName > math.MaxUint32 {
+	if uint64(len(b.z.data)+len(rdata)+2*wire.MaxName) > math.MaxUint32 {
 		return ErrTooLarge
 	}
 	covers := uint16(0)
@@ -92,7 +92,7 @@ func (b *Builder) node(owner wire.Name) (uint32, error) {
 	}
 	b.labels.Scan(owner)
 	apex := b.z.name.Labels()
-	if b.labels.N < apex || !wire.EqualFold(owner[b.labels.Off[b.labels.N-apex]:], b.z.name) {
+	if b.labels.N < apex || !wire.EqualFold(owner[labelAt(owner, &b.labels, b.labels.N-apex):], b.z.name) {
 		return 0, fmt.Errorf("adding %s to zone %s: %w", owner, b.z.name, ErrOutOfZone)
 	}
 	n, at := b.z.closest(owner, &b.labels)
@@ -130,7 +130,7 @@ func (b *Builder) create(name wire.Name, parent uint32) uint32 {
 	labels := 0
 	if n > 0 {
 		labels = b.labels.N
-		if name[0] == 1 && name[1] == '*' {
+		if isWild(name) {
 			b.z.nodes[parent].wild = n
 		}
 	} else {
@@ -140,6 +140,9 @@ func (b *Builder) create(name wire.Name, parent uint32) uint32 {
 	b.z.depth = max(b.z.depth, labels)
 	return n
 }
+
+// isWild tells whether the leftmost label is * (RFC 4592 §2.1.1).
+func isWild(name wire.Name) bool { return name[0] == 1 && name[1] == '*' }
 
 // insert enters a node in the index and grows it beyond two thirds.
 func (b *Builder) insert(n uint32, hash uint64) {
@@ -353,10 +356,11 @@ func (b *Builder) linkSet(n uint32, s *set, skip uint32) {
 		off += 2 + size
 		name := wire.Name(b.z.data[at : at+uint32(end)])
 		if len(name) == 1 && (s.typ == wire.TypeSVCB || s.typ == wire.TypeHTTPS) {
-			if b.z.data[at-2] == 0 && b.z.data[at-1] == 0 {
-				continue // RFC 9460 §2.5.1: AliasMode to nothing
+			alias := b.z.data[at-2] == 0 && b.z.data[at-1] == 0
+			at, name = b.z.nodes[n].name, b.z.owner(n) // RFC 9460 §2.5.2: the owner itself
+			if alias || isWild(name) {
+				continue // AliasMode to nothing (§2.5.1), or an owner that is made only when asked
 			}
-			at, name = b.z.nodes[n].name, b.z.owner(n) // §2.5.2: the owner itself
 		}
 		if !name.Under(b.z.name) {
 			continue

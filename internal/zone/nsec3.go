@@ -14,9 +14,8 @@ import (
 // nsec3Chain is the NSEC3 records of a zone, in the order of their hashes. They
 // stand apart from the nodes: their names do not exist (RFC 5155 §7.2.8).
 type nsec3Chain struct {
-	links   []nsec3Link
-	params  dnssec.NSEC3Params
-	records int
+	links  []nsec3Link
+	params dnssec.NSEC3Params
 }
 
 type nsec3Link struct {
@@ -97,14 +96,12 @@ func (b *Builder) linkNSEC3(r nsec3Record) {
 		b.appendRDATA(r.rdata)
 		s := set{off: off, size: uint32(len(r.rdata) + 2), ttl: r.ttl, typ: r.typ, count: 1}
 		z.nsec3.links = append(links, nsec3Link{hash: r.hash, name: off - uint32(len(r.owner)), set: s})
-		z.nsec3.records++
 		return
 	}
 	if last < 0 || links[last].hash != r.hash {
 		return
 	}
 	b.appendRDATA(r.rdata)
-	z.nsec3.records++
 	if s := &links[last].set; s.sig == 0 {
 		z.sigs = append(z.sigs, set{off: off, size: uint32(len(r.rdata) + 2), ttl: r.ttl, typ: r.typ, count: 1})
 		s.sig = uint32(len(z.sigs))

@@ -40,11 +40,11 @@ func (w *work) prove() {
 
 // proveNoName: the name does not exist and no wildcard covers it.
 func (w *work) proveNoName(c *cursor, at int) {
-	off := int(c.labels.Off[at])
+	off := c.at(at)
 	switch {
 	case !w.do:
 	case w.z.nsec3.in():
-		off = w.nsec3Encloser(c.name, off, int(c.labels.Off[at-1]))
+		off = w.nsec3Encloser(c.name, off, c.at(at-1))
 		w.nsec3CoverWild(c.name[off:])
 	case len(w.z.chain) > 0:
 		w.nsecCover(c.name)
@@ -70,7 +70,7 @@ func (w *work) proveExpansion(c *cursor, at int) {
 	switch {
 	case !w.do:
 	case w.z.nsec3.in():
-		w.nsec3Cover(c.name[c.labels.Off[at-1]:])
+		w.nsec3Cover(c.name[c.at(at-1):])
 	case len(w.z.chain) > 0:
 		w.nsecCover(c.name)
 	}
@@ -82,7 +82,7 @@ func (w *work) proveWildNoData(c *cursor, wild uint32, at int) {
 	switch {
 	case !w.do:
 	case w.z.nsec3.in():
-		w.nsec3Encloser(c.name, int(c.labels.Off[at]), int(c.labels.Off[at-1]))
+		w.nsec3Encloser(c.name, c.at(at), c.at(at-1))
 		w.nsec3Match(w.z.owner(wild))
 	case len(w.z.chain) > 0:
 		w.nsecCover(w.z.owner(wild))

@@ -50,7 +50,6 @@ const (
 	isCut uint8 = 1 << iota // delegated: NS below the apex
 	hasCNAME
 	hasDNAME
-	isGlue // nothing but addresses, below a cut
 )
 
 // set is one RRset.
@@ -91,7 +90,7 @@ func (z *Zone) Records() int {
 	for i := range z.sigs {
 		total += int(z.sigs[i].count)
 	}
-	return total + z.nsec3.records
+	return total + len(z.nsec3.links)
 }
 
 // Signed tells whether the zone has NSEC or NSEC3 records to prove what does
@@ -103,10 +102,19 @@ func (z *Zone) Signed() bool { return len(z.chain) > 0 || z.nsec3.in() }
 // where the name itself exists. The name is at or below the apex.
 func (z *Zone) closest(name wire.Name, l *wire.Labels) (n uint32, at int) {
 	for at = max(0, l.N-z.depth); ; at++ {
-		if n = z.find(name[l.Off[at]:], l.Hash[at]); n != none {
+		if n = z.find(name[labelAt(name, l, at):], l.Hash[at]); n != none {
 			return n, at
 		}
 	}
+}
+
+// labelAt is where label i of name starts; Labels does not note where its last,
+// the root's, does.
+func labelAt(name wire.Name, l *wire.Labels, i int) int {
+	if i == l.N {
+		return len(name) - 1
+	}
+	return int(l.Off[i])
 }
 
 // find is the node of exactly that name.

@@ -64,6 +64,9 @@ func (p *parser) parseRest() error {
 	if dns.TypeToRR[p.rrtype] == nil {
 		return bad("has no presentation format that is known")
 	}
+	if len(strings.Fields(string(p.rest))) < fewestWords(p.rrtype) {
+		return bad("it ends too early")
+	}
 	text := ". 0 IN " + typeName(p.rrtype) + " " + string(p.rest) + "\n"
 	zp := dns.NewZoneParser(strings.NewReader(text), p.st.origin.String(), "")
 	rr, _ := zp.Next()
@@ -79,6 +82,28 @@ func (p *parser) parseRest() error {
 	}
 	p.rd = append(p.rd[:0], wireText...)
 	return p.wellFormed()
+}
+
+// fewestWords is how many words RDATA of a type has at least. miekg/dns takes
+// some that are cut short and makes zeros of what is missing.
+func fewestWords(t uint16) int {
+	switch t {
+	case dns.TypeSIG, dns.TypeRRSIG:
+		return 9
+	case dns.TypeSOA:
+		return 7
+	case dns.TypeNAPTR, dns.TypeNSEC3:
+		return 6
+	case dns.TypeDS, dns.TypeCDS, dns.TypeDLV, dns.TypeTA, dns.TypeKEY, dns.TypeDNSKEY, dns.TypeCDNSKEY, dns.TypeTLSA,
+		dns.TypeSMIMEA, dns.TypeCERT, dns.TypeNSEC3PARAM, dns.TypeSRV, dns.TypeZONEMD, dns.TypeIPSECKEY:
+		return 4
+	case dns.TypeSSHFP, dns.TypePX, dns.TypeCAA, dns.TypeURI, dns.TypeHIP, dns.TypeGPOS:
+		return 3
+	case dns.TypeMX, dns.TypeRP, dns.TypeMINFO, dns.TypeHINFO, dns.TypeKX, dns.TypeAFSDB, dns.TypeRT, dns.TypeNID, dns.TypeL32,
+		dns.TypeL64, dns.TypeLP, dns.TypeSVCB, dns.TypeHTTPS, dns.TypeCSYNC, dns.TypeTALINK:
+		return 2
+	}
+	return 1
 }
 
 // packRDATA is the RDATA of rr in wire format, names uncompressed. Size is a
