@@ -208,25 +208,22 @@ func UncompressedEnd(b []byte, off int) int {
 // that a long chain of pointers costs no more than a long name. ok is false where
 // the name is malformed.
 func ReadName(dst Name, msg []byte, off int) (name Name, end int, ok bool) {
-	name, end = dst[:0], -1
+	name = dst[:0]
 	limit, hops := off, 0
 	for off < len(msg) {
 		c := int(msg[off])
 		switch {
 		case c == 0:
-			if end < 0 {
+			if hops == 0 {
 				end = off + 1
 			}
 			return append(name, 0), end, len(name) < MaxName
 		case c >= 0xc0:
-			if off+2 > len(msg) {
-				return nil, 0, false
-			}
-			if end < 0 {
+			if hops == 0 {
 				end = off + 2
 			}
-			off = int(binary.BigEndian.Uint16(msg[off:]) & 0x3fff)
-			if hops++; off >= limit || hops > MaxLabels {
+			hops++
+			if off = pointee(msg, off); off >= limit || hops > MaxLabels {
 				return nil, 0, false
 			}
 			limit = off
@@ -238,6 +235,15 @@ func ReadName(dst Name, msg []byte, off int) (name Name, end int, ok bool) {
 		}
 	}
 	return nil, 0, false
+}
+
+// pointee is where the compression pointer at off points to; behind the message
+// where the pointer is cut.
+func pointee(msg []byte, off int) int {
+	if off+2 > len(msg) {
+		return len(msg)
+	}
+	return int(binary.BigEndian.Uint16(msg[off:]) & maxOffset)
 }
 
 // EqualFold compares two names or labels, letters folded.

@@ -130,17 +130,16 @@ func (q *Query) records(answer, authority, additional int) error {
 		if head+10+size > len(q.Msg) {
 			return ErrFormat
 		}
-		extra := i - answer - authority
-		switch binary.BigEndian.Uint16(q.Msg[head:]) {
+		ok := true
+		switch extra := i - answer - authority; binary.BigEndian.Uint16(q.Msg[head:]) {
 		case TypeOPT:
-			if extra < 0 || q.EDNS.Present || q.Msg[off] != 0 || !q.opt(head, size) {
-				return ErrFormat
-			}
+			ok = extra >= 0 && q.Msg[off] == 0 && q.opt(head, size)
 		case TypeTSIG:
-			if extra < 0 || extra != additional-1 {
-				return ErrFormat
-			}
+			ok = extra >= 0 && extra == additional-1
 			q.TSIG = off
+		}
+		if !ok {
+			return ErrFormat
 		}
 		off = head + 10 + size
 	}
@@ -150,9 +149,12 @@ func (q *Query) records(answer, authority, additional int) error {
 	return nil
 }
 
-// opt reads the OPT record whose type stands at head.
+// opt reads the OPT record whose type stands at head. There is one at most.
 func (q *Query) opt(head, size int) bool {
 	e := &q.EDNS
+	if e.Present {
+		return false
+	}
 	e.Present = true
 	e.Size = binary.BigEndian.Uint16(q.Msg[head+2:])
 	e.Version = q.Msg[head+5]

@@ -4,7 +4,8 @@
 // policy's zone action calls Table.Answer.
 //
 // Files in the order a query meets them: table.go (which zone), zone.go (which
-// node), answer.go (what to say), proof.go, nsec.go, nsec3.go (how to prove it).
+// node), answer.go (what to say), proof.go, nsec.go, nsec3.go (how to prove it),
+// additional.go (what helps beside it).
 package zone
 
 import (

@@ -37,28 +37,28 @@ func (p *parser) direct() bool {
 	case dns.TypeMX:
 		return p.number(2) && p.nameField()
 	case dns.TypeSRV:
-		return p.number(2) && p.number(2) && p.number(2) && p.nameField()
+		return p.numbers(2, 2, 2) && p.nameField()
 	case dns.TypeTXT, dns.TypeSPF:
 		return p.strings()
 	case dns.TypeSOA:
-		return p.nameField() && p.nameField() && p.number(4) && p.times()
+		return p.nameFields(2) && p.number(4) && p.times()
 	case dns.TypeDS, dns.TypeCDS:
-		return p.number(2) && p.number(1) && p.number(1) && p.hexRest()
+		return p.numbers(2, 1, 1) && p.hexRest()
 	case dns.TypeDNSKEY, dns.TypeCDNSKEY:
-		return p.number(2) && p.number(1) && p.number(1) && p.base64Rest()
+		return p.numbers(2, 1, 1) && p.base64Rest()
 	case dns.TypeRRSIG:
-		return p.typeField() && p.number(1) && p.number(1) && p.number(4) &&
+		return p.typeField() && p.numbers(1, 1, 4) &&
 			p.moment() && p.moment() && p.number(2) && p.nameField() && p.base64Rest()
 	case dns.TypeNSEC:
 		return p.nameField() && p.bitmap()
 	case dns.TypeNSEC3:
-		return p.number(1) && p.number(1) && p.number(2) && p.salt() && p.hash() && p.bitmap()
+		return p.numbers(1, 1, 2) && p.salt() && p.hash() && p.bitmap()
 	case dns.TypeNSEC3PARAM:
-		return p.number(1) && p.number(1) && p.number(2) && p.salt()
+		return p.numbers(1, 1, 2) && p.salt()
 	case dns.TypeTLSA:
-		return p.number(1) && p.number(1) && p.number(1) && p.hexRest()
+		return p.numbers(1, 1, 1) && p.hexRest()
 	case dns.TypeSSHFP:
-		return p.number(1) && p.number(1) && p.hexRest()
+		return p.numbers(1, 1) && p.hexRest()
 	}
 	return false
 }
@@ -74,6 +74,26 @@ func (p *parser) nameField() bool {
 		return false
 	}
 	p.rd = append(p.rd, p.name.name()...)
+	return true
+}
+
+// nameFields writes the next n words as names.
+func (p *parser) nameFields(n int) bool {
+	for range n {
+		if !p.nameField() {
+			return false
+		}
+	}
+	return true
+}
+
+// numbers writes the next words as numbers of that many octets each.
+func (p *parser) numbers(octets ...int) bool {
+	for _, n := range octets {
+		if !p.number(n) {
+			return false
+		}
+	}
 	return true
 }
 

@@ -1,0 +1,5 @@
+//go:build !race
+
+package dnssec
+
+const raceDetector = false

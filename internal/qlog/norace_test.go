@@ -1,0 +1,5 @@
+//go:build !race
+
+package qlog
+
+const raceDetector = false
