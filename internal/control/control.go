@@ -23,6 +23,9 @@ const maxLine = 1 << 20
 // patience is how long a connection may take to say what it wants.
 const patience = 5 * time.Second
 
+// acceptPause is how long acceptLoop rests when the system gives no connection.
+const acceptPause = 100 * time.Millisecond
+
 // Request is what is asked for.
 type Request struct {
 	Command string `json:"command"`
@@ -103,6 +106,10 @@ func (s *Server) acceptLoop() {
 		}
 		if err != nil {
 			s.log.Warn("control socket: accepting failed", "error", err)
+			select { // no descriptors left, mostly: trying at once would only burn the processor
+			case <-s.ctx.Done():
+			case <-time.After(acceptPause):
+			}
 			continue
 		}
 		s.wg.Go(func() { s.serve(conn) })
@@ -112,6 +119,9 @@ func (s *Server) acceptLoop() {
 func (s *Server) serve(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(s.deadline(patience))
+	// Close does not wait for who says nothing.
+	stop := context.AfterFunc(s.ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
 	var req Request
 	var resp Response
 	if err := readLine(conn, &req); err != nil {

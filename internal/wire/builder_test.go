@@ -198,7 +198,7 @@ func TestGenerationsComeRound(t *testing.T) {
 	}
 	want := add(owner)
 	b.dict.gen = ^uint32(0)
-	add(Name("\x01x\x00"))
+	add(Name("\x03www\x07example\x00")) // which the question has
 	copy(buf, want)
 	for range 3 {
 		if got := add(owner); got != want {

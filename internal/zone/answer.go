@@ -90,7 +90,6 @@ type work struct {
 
 	proofs [maxProofs]proof
 	proven int
-	room   [wire.MaxName]byte // for the first name that a DNAME makes
 }
 
 // verdict is what one name of a CNAME chain came to.
@@ -108,10 +107,10 @@ const (
 // the other sections.
 func (w *work) run(a *serve.Ask) wire.Rcode {
 	w.b.Flags |= wire.FlagAA
-	c := cursor{name: a.Name, labels: a.Labels, room: w.room[:]}
+	c := cursor{name: a.Name, labels: a.Labels}
 	v := w.step(&c)
 	if v == follow {
-		v = w.chase(&c)
+		v = w.chase(c)
 	}
 	rcode := wire.NoError
 	switch v {
@@ -128,12 +127,13 @@ func (w *work) run(a *serve.Ask) wire.Rcode {
 	return rcode
 }
 
-// cursor is the name that is looked up now, and where the next one will be.
+// cursor is the name that is looked up now. Where step says follow, the next
+// one is prefix octets of it and then the target of alias.
 type cursor struct {
 	name   wire.Name
 	labels *wire.Labels
-	next   wire.Name // target of the alias, where step says follow
-	room   []byte    // for a name that a DNAME makes, 255 octets; not that of name
+	alias  *set
+	prefix int
 }
 
 // at is where label i of the name starts.
@@ -141,15 +141,18 @@ func (c *cursor) at(i int) int { return labelAt(c.name, c.labels, i) }
 
 // chase follows aliases through our zones until one is final, leads out of
 // them, or comes back to a name that was there already.
-func (w *work) chase(c *cursor) verdict {
+func (w *work) chase(c cursor) verdict {
 	var (
 		labels wire.Labels
-		rooms  [2][wire.MaxName]byte
+		rooms  [2][wire.MaxName]byte // of this name and the next
 		seen   [maxChain]uint64
 	)
 	for i := range maxChain {
 		seen[i] = c.labels.Hash[0]
-		c.name, c.labels, c.room = c.next, &labels, rooms[i&1][:]
+		room := rooms[i&1][:]
+		n := copy(room, c.name[:c.prefix])
+		n += copy(room[n:], w.z.target(c.alias))
+		c = cursor{name: room[:n], labels: &labels}
 		labels.Scan(c.name)
 		for _, h := range seen[:i+1] {
 			if h == labels.Hash[0] {
@@ -159,7 +162,7 @@ func (w *work) chase(c *cursor) verdict {
 		if w.z = w.t.start(c.name, c.labels, w.typ); w.z == nil || w.z.Broken() {
 			return final
 		}
-		if v := w.step(c); v != follow {
+		if v := w.step(&c); v != follow {
 			return v
 		}
 	}
@@ -231,7 +234,7 @@ func (w *work) data(c *cursor, n uint32) verdict {
 	if z.nodes[n].flags&hasCNAME != 0 {
 		s := z.set(n, wire.TypeCNAME)
 		w.add(wire.Answer, c.name, s)
-		c.next = z.target(s)
+		c.alias = s
 		return follow
 	}
 	return noData
@@ -290,23 +293,22 @@ func (w *work) dname(c *cursor, n uint32, at int) verdict {
 	if len(prefix)+len(target) > wire.MaxName {
 		return tooLong
 	}
-	w.addAlias(c, prefix, target, s.ttl)
+	w.addAlias(c.name, prefix, target, s.ttl)
 	if w.typ == wire.TypeCNAME {
 		return final
 	}
+	c.alias, c.prefix = s, len(prefix)
 	return follow
 }
 
-// addAlias adds the CNAME record that a DNAME makes of c's name, and sets next
-// to its target.
-func (w *work) addAlias(c *cursor, prefix, target wire.Name, ttl uint32) {
+// addAlias adds the CNAME record that a DNAME makes of owner.
+func (w *work) addAlias(owner, prefix, target wire.Name, ttl uint32) {
 	var rdata [2 + wire.MaxName]byte
 	n := 2 + copy(rdata[2:], prefix)
 	n += copy(rdata[n:], target)
 	rdata[1] = byte(n - 2)
 	cname := wire.RRset{Type: wire.TypeCNAME, Class: wire.ClassIN, TTL: ttl, Count: 1, RDATA: rdata[:n]}
-	w.b.Add(wire.Answer, c.name, &cname, nil)
-	c.next = c.room[:copy(c.room, rdata[2:n])]
+	w.b.Add(wire.Answer, owner, &cname, nil)
 }
 
 // referral points to the servers of a delegated zone: no AA unless an alias led
