@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -142,10 +143,17 @@ func (s *Server) openManagement(p *plan.Plan) error {
 	return nil
 }
 
-// use swaps w in: each batch that starts from now on sees it.
+// manyRecords is where the garbage of loading is worth giving back at once.
+const manyRecords = 100_000
+
+// use swaps w in: each batch that starts from now on sees it. What the world
+// before it took, and what loading took, goes back to the system.
 func (s *Server) use(w *world) {
 	s.world.Store(w)
 	s.entry.Set(w.root)
+	if w.records() > manyRecords {
+		debug.FreeOSMemory()
+	}
 }
 
 // announce tells people what listens and what to try.
@@ -155,13 +163,7 @@ func (s *Server) announce(w *world) {
 		scheme, _, _ := strings.Cut(l.key, "://")
 		fmt.Fprintf(&b, "listening on %s://%s\n", scheme, l.Addr())
 	}
-	records := 0
-	for _, z := range w.table.Zones() {
-		if !z.Broken() {
-			records += z.Records()
-		}
-	}
-	fmt.Fprintf(&b, "serving %d zones with %d records\n", len(w.table.Zones()), records)
+	fmt.Fprintf(&b, "serving %d zones with %d records\n", len(w.table.Zones()), w.records())
 	if len(s.listeners) > 0 && len(w.plan.Zones) > 0 {
 		addr := s.listeners[0].Addr()
 		fmt.Fprintf(&b, "try: %s query @%s %s SOA\n", s.name, addr, w.plan.Zones[0].Name)

@@ -65,6 +65,15 @@ func keptError(err error, kept *zone.Zone) error {
 	return fmt.Errorf("%w; serial %d stays in use", err, kept.Serial())
 }
 
+// records is the number of resource records of all zones.
+func (w *world) records() int {
+	total := 0
+	for _, z := range w.table.Zones() {
+		total += z.Records()
+	}
+	return total
+}
+
 // zone is the loaded version of that zone, or nil.
 func (w *world) zone(z plan.Zone) *zone.Zone {
 	if w == nil {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -19,9 +18,6 @@ import (
 // recordText is about how many octets of text a record takes in a master file:
 // a first guess of how much room a zone needs.
 const recordText = 40
-
-// manyRecords is where the garbage of loading is worth giving back at once.
-const manyRecords = 100_000
 
 // loadedZone is what became of one zone of a plan.
 type loadedZone struct {
@@ -52,17 +48,12 @@ func loadZones(zones []plan.Zone, log *slog.Logger, now func() time.Duration) []
 	workers := max(1, procs/max(1, len(zones)))
 	var wg sync.WaitGroup
 	places := make(chan struct{}, procs)
-	records := 0
-	var mu sync.Mutex // guards records
 	for i, z := range zones {
 		places <- struct{}{}
 		wg.Go(func() {
 			start := now()
 			results[i] = loadZone(z, workers)
 			if loaded := results[i].zone; loaded != nil {
-				mu.Lock()
-				records += loaded.Records()
-				mu.Unlock()
 				log.Info("zone loaded", "zone", z.Name.String(), "serial", loaded.Serial(), "records", loaded.Records(),
 					"signed", loaded.Signed(), "took", (now() - start).Round(time.Millisecond))
 			}
@@ -70,9 +61,6 @@ func loadZones(zones []plan.Zone, log *slog.Logger, now func() time.Duration) []
 		})
 	}
 	wg.Wait()
-	if records > manyRecords {
-		debug.FreeOSMemory()
-	}
 	return results
 }
 

@@ -83,14 +83,6 @@ type added struct {
 	end     int // of the message, behind it
 }
 
-func (a *added) count() int {
-	n := 0
-	for _, s := range a.sets {
-		n += s.Count
-	}
-	return n
-}
-
 // fill adds RRsets from p to b until the tape ends or most are in. Sections come
 // in their order.
 func (p *tape) fill(b *Builder, most int) (all []added) {

@@ -252,7 +252,7 @@ func (b *Builder) groupSet(i int, old []byte) int {
 			break
 		}
 		rdata := old[r.off : r.off+2+uint32(r.size)]
-		if b.z.holds(&s, rdata) || s.count == math.MaxUint16 {
+		if b.z.holds(&s, rdata[2:]) || s.count == math.MaxUint16 {
 			continue
 		}
 		b.z.data = append(b.z.data, rdata...)
@@ -288,7 +288,7 @@ func (z *Zone) holds(s *set, rdata []byte) bool {
 	have := z.data[s.off:]
 	for len(have) > 0 {
 		n := 2 + int(binary.BigEndian.Uint16(have))
-		if n == len(rdata) && sameRDATA(s.typ, have[2:n], rdata[2:]) {
+		if n == 2+len(rdata) && sameRDATA(s.typ, have[2:n], rdata) {
 			return true
 		}
 		have = have[n:]

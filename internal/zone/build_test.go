@@ -36,8 +36,8 @@ func TestAnyOrder(t *testing.T) {
 	want := make([][]string, 4)
 	for i := range zones {
 		zones[i] = randomZone(t, r, "z.test.", i)
-		for _, q := range questions(t, zones[i]) {
-			if q.Type != dns.TypeANY && q.Type != dns.TypeRRSIG {
+		for j, q := range questions(t, zones[i]) {
+			if j%9 == 0 && q.Type != dns.TypeANY && q.Type != dns.TypeRRSIG {
 				qs[i] = append(qs[i], q)
 			}
 		}

@@ -61,7 +61,7 @@ func (b *Builder) buildNSEC3() error {
 	if param == nil || len(b.nsec3) == 0 {
 		return nil
 	}
-	p, ok := dnssec.ReadNSEC3(z.data[param.off+2 : param.off+param.size])
+	p, ok := z.chosen(param)
 	if !ok {
 		return fmt.Errorf("building zone %s: NSEC3PARAM: %w", z.name, ErrRDATA)
 	}
@@ -77,6 +77,19 @@ func (b *Builder) buildNSEC3() error {
 	}
 	b.nsec3 = nil
 	return nil
+}
+
+// chosen is the parameters of the chain to answer from: the first whose flags
+// are zero, others are not complete (RFC 5155 §4.1.2).
+func (z *Zone) chosen(param *set) (p dnssec.NSEC3Params, ok bool) {
+	for rdata := z.data[param.off : param.off+param.size]; len(rdata) > 0; {
+		n := 2 + int(binary.BigEndian.Uint16(rdata))
+		if p, ok = dnssec.ReadNSEC3(rdata[2:n]); ok && rdata[3] == 0 {
+			return p, true
+		}
+		rdata = rdata[n:]
+	}
+	return p, ok
 }
 
 // linkNSEC3 adds a record to the chain, or its signature to the last link.
@@ -101,8 +114,12 @@ func (b *Builder) linkNSEC3(r nsec3Record) {
 	if last < 0 || links[last].hash != r.hash {
 		return
 	}
+	s := &links[last].set
+	if s.sig != 0 && z.holds(&z.sigs[s.sig-1], r.rdata) {
+		return
+	}
 	b.appendRDATA(r.rdata)
-	if s := &links[last].set; s.sig == 0 {
+	if s.sig == 0 {
 		z.sigs = append(z.sigs, set{off: off, size: uint32(len(r.rdata) + 2), ttl: r.ttl, typ: r.typ, count: 1})
 		s.sig = uint32(len(z.sigs))
 	} else { // sorted, so the signatures of one link follow each other
