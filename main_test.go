@@ -38,8 +38,11 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "cgo":
+				return usesCgo(), nil
 			}
 			return false, fmt.Errorf("no condition %q", cond)
 		},

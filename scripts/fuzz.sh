@@ -10,7 +10,7 @@ count=0
 for file in $(grep -rl --include='*_test.go' '^func Fuzz' . | sort); do
 	for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file"); do
 		echo "== $target in $(dirname "$file") for $time"
-		"$go" test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$(dirname "$file")"
+		"$go" test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 20x "$(dirname "$file")"
 		count=$((count + 1))
 	done
 done

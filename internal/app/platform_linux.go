@@ -20,6 +20,9 @@ func machineTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+// errCgo: with C code in the program, nobody can reach all of its threads.
+var errCgo = errors.New("becoming another user: this binary was built with cgo; build it with CGO_ENABLED=0, as make does")
+
 // dropPrivileges becomes name and group on every thread. Of what root may do
 // only CAP_NET_BIND_SERVICE stays, so that a reload can open port 53. An empty
 // name changes nothing.
@@ -39,6 +42,9 @@ func dropPrivileges(name, group string) error {
 	}
 	// Capabilities survive the change of user where this is asked for first.
 	if _, _, e := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_KEEPCAPS, 1, 0); e != 0 {
+		if e == unix.ENOTSUP {
+			return errCgo
+		}
 		return fmt.Errorf("keeping capabilities: %w", e)
 	}
 	err = errors.Join(syscall.Setgroups(nil), syscall.Setgid(gid), syscall.Setuid(uid))

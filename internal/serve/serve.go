@@ -178,6 +178,7 @@ func (r *Request) Detach(into *Request, msg, out []byte) {
 	}
 	into.Out = nil
 	into.Reply.Begin(&into.Query, out)
+	into.Reply.CopyOptions(&r.Reply)
 }
 
 // Handler answers requests. One Handler serves many goroutines at once.

@@ -164,6 +164,7 @@ func TestDetach(t *testing.T) {
 	r.Policy.Rule, r.Policy.Depth = 4, 1
 	r.Policy.Frames[0] = Frame{1, 2, 3, 4}
 	r.Reply.Add(wire.Answer, r.Ask.Name, small, nil)
+	r.Reply.Option(wire.OptNSID, []byte("one"))
 	r.Reply.Truncate()
 	r.Finish(wire.NXDomain)
 
@@ -201,6 +202,8 @@ func TestDetach(t *testing.T) {
 	var m dns.Msg
 	if err := m.Unpack(into.Fit(1232)); err != nil || len(m.Answer) != 2 || m.Id != 0xabcd || m.Question[0].Name != "wWw.example." || m.IsEdns0() == nil {
 		t.Errorf("answered with %v, %v", &m, err)
+	} else if o := m.IsEdns0().Option; len(o) != 1 || o[0].Option() != dns.EDNS0NSID {
+		t.Errorf("answered with the options %v, want that which was there before", o)
 	}
 }
 

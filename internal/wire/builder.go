@@ -169,6 +169,12 @@ func (b *Builder) Option(code uint16, data []byte) bool {
 	return true
 }
 
+// CopyOptions takes over the options that from has, as when a request moves to
+// memory of its own.
+func (b *Builder) CopyOptions(from *Builder) {
+	b.opts = copy(b.opt[:], from.opt[:from.opts])
+}
+
 // reserve is the octets that End and Fit will need behind the records.
 func (b *Builder) reserve() int {
 	if b.q.EDNS.Present {

@@ -26,6 +26,7 @@ type Builder struct {
 	records []record
 	nsec3   []nsec3Record
 	names   int // nodes entered in the index
+	later   int // octets of nsec3 that will go into data
 	last    uint32
 	labels  wire.Labels
 }
@@ -63,7 +64,7 @@ func (b *Builder) Add(owner wire.Name, typ uint16, ttl uint32, rdata []byte) err
 	if !wire.CheckRDATA(typ, rdata) {
 		return fmt.Errorf("adding %s %s: %w", owner, wire.TypeString(typ), ErrRDATA)
 	}
-	if uint64(len(b.z.data)+len(rdata)+2*wire.MaxName) > math.MaxUint32 {
+	if uint64(len(b.z.data)+b.later+len(rdata)+wire.MaxLabels*wire.MaxName) > math.MaxUint32 {
 		return ErrTooLarge
 	}
 	covers := uint16(0)
@@ -120,8 +121,7 @@ func (b *Builder) own(n uint32, owner wire.Name) {
 	}
 }
 
-// create adds a node without records; its name ends the data, or is the end of
-// its child's.
+// create adds a node without records; its name ends the data.
 func (b *Builder) create(name wire.Name, parent uint32) uint32 {
 	n := uint32(len(b.z.nodes))
 	off := uint32(len(b.z.data))

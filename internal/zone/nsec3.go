@@ -48,6 +48,7 @@ func (b *Builder) addNSEC3(owner wire.Name, typ uint16, ttl uint32, rdata []byte
 	if !ok {
 		return fmt.Errorf("adding NSEC3 record %s: owner is not a hash: %w", owner, ErrRDATA)
 	}
+	b.later += len(owner) + 2 + len(rdata)
 	mem := append(append(make([]byte, 0, len(owner)+len(rdata)), owner...), rdata...)
 	b.nsec3 = append(b.nsec3, nsec3Record{hash, mem[:len(owner)], ttl, typ, mem[len(owner):]})
 	return nil

@@ -41,6 +41,13 @@ var wildApex = regexp.MustCompile(`^\*\.[0-9a-z]+\.child\.`)
 // of them answer in another way than we do, there has to be a reason.
 func TestOracle(t *testing.T) { compare(t, mixedZones(t), false) }
 
+// TestOracleRoot does so over the root's zone.
+func TestOracleRoot(t *testing.T) {
+	for _, how := range []testkit.Signing{{}, {NSEC3: true}, {NSEC3: true, OptOut: true}} {
+		compare(t, [][]dns.RR{rootZone(t, how)}, true)
+	}
+}
+
 // TestOracleRandom does so over zones that no one thought of. Where the two
 // differ from each other as well, TestProof tells whether we are right.
 func TestOracleRandom(t *testing.T) {
@@ -184,6 +191,24 @@ func mixedZones(t *testing.T) [][]dns.RR {
 	return zones
 }
 
+// rootZone is the root's zone, with an insecure and a secure delegation.
+func rootZone(t *testing.T, how testkit.Signing) []dns.RR {
+	t.Helper()
+	return testkit.Sign(t, testkit.Records(t, ".", `
+. 86400 SOA a.root-servers.net. nstld 1 1800 900 604800 86400
+. NS a.root-servers.net.
+. NS ns.org.
+net. NS a.gtld-servers.net.
+a.gtld-servers.net. A 192.5.6.30
+a.root-servers.net. A 198.41.0.4
+org. NS ns.org.
+org. DS 1 13 2 0102030405060708091011121314151617181920212223242526272829303132
+ns.org. A 192.0.2.1
+in.here. TXT "data"
+*.wild. TXT "wild"
+`), how)
+}
+
 // names is what a zone makes worth asking for: its names, empty non-terminals
 // included, and names beside and below them.
 func names(t testing.TB, records []dns.RR) (exact, beside []string) {
@@ -204,7 +229,7 @@ func names(t testing.TB, records []dns.RR) (exact, beside []string) {
 	for name := range seen {
 		exact = append(exact, name)
 		for _, label := range []string{"*", "~", "x.y"} {
-			if below := label + "." + name; !seen[below] && len(below) < 250 {
+			if below := label + "." + strings.TrimPrefix(name, "."); !seen[below] && len(below) < 250 {
 				beside = append(beside, below)
 			}
 		}

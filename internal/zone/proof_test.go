@@ -183,6 +183,9 @@ func (v *validator) signed(s *rrset, r *dns.Msg, answer []*rrset) error {
 		if err := v.verify(sig, s, apex); err != nil {
 			return err
 		}
+		if ttl := s.records[0].Header().Ttl; sig.Hdr.Ttl != ttl {
+			return fmt.Errorf("%s %s has TTL %d, its signature %d (RFC 4034 section 3)", s.owner, dns.TypeToString[s.typ], ttl, sig.Hdr.Ttl)
+		}
 		labels := dns.CountLabel(s.owner)
 		if strings.HasPrefix(s.owner, "*.") {
 			labels--
@@ -237,6 +240,13 @@ func TestProofRandom(t *testing.T) {
 		zones = append(zones, randomZone(t, r, fmt.Sprintf("z%d.test.", i), i))
 	}
 	judge(t, zones)
+}
+
+// TestProofRoot does so over the root's zone.
+func TestProofRoot(t *testing.T) {
+	for _, how := range []testkit.Signing{{}, {NSEC3: true}, {NSEC3: true, OptOut: true, Salt: "00"}} {
+		judge(t, [][]dns.RR{rootZone(t, how)})
+	}
 }
 
 // crossZones is zones with aliases into the zones of mixedZones.
