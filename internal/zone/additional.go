@@ -79,10 +79,10 @@ func (b *Builder) resolve(name wire.Name) uint32 {
 	if at == 0 {
 		return n
 	}
-	if nd.above != none || nd.flags&(isCut|hasDNAME) != 0 {
+	if nd.flags&hasDNAME != 0 {
 		return none
 	}
-	return nd.wild
+	return nd.wild // below a zone cut too, as glue: Knot DNS and NSD do the same
 }
 
 // additional adds the addresses of the names that the answer or the delegation

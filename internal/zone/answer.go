@@ -13,9 +13,9 @@ const (
 	maxProofs = maxChain + 4 // NSEC or NSEC3 RRsets: one for each alias at a wildcard, and those of a name error
 )
 
-// Answer answers r's Ask from the zone that its name is in: r.Reply is written,
-// ready for Finish with the code that is returned. found is false where the name
-// is in none of the zones; nothing is written then.
+// Answer answers r's Ask, whose class is IN, from the zone that its name is in:
+// r.Reply is written, ready for Finish with the code that is returned. found is
+// false where the name is in none of the zones; nothing is written then.
 func (t *Table) Answer(r *serve.Request) (rcode wire.Rcode, found bool) {
 	z := t.start(r.Ask.Name, r.Ask.Labels, r.Ask.Type)
 	if z == nil {

@@ -75,7 +75,7 @@ func (s *server) await(t *testing.T, apex, log string) {
 	t.Fatalf("%s does not serve %s:\n%s", s.name, apex, text)
 }
 
-// pause lets a process of others come up.
+// pause lets a process of others come up: nothing else tells when it answers.
 func pause(d time.Duration) { <-time.After(d) }
 
 // ask puts q to the server, over TCP where the response may be long.

@@ -34,7 +34,7 @@ var reasons = []reason{
 		func(q testkit.Question) bool { return q.Type == dns.TypeSVCB || q.Type == dns.TypeHTTPS }},
 }
 
-// wildApex is names below a wildcard's parent that look like glue or a hash.
+// wildApex is names with * below a child of an apex that has a wildcard.
 var wildApex = regexp.MustCompile(`^\*\.[0-9a-z]+\.child\.`)
 
 // TestOracle puts the same questions to us, to Knot DNS and to NSD. Where both
