@@ -17,13 +17,14 @@ var seed = rand.Uint64()
 // all of them cost one walk.
 type Labels struct {
 	N    int                   // labels, the root label not counted
-	Off  [MaxLabels + 1]uint8  // Off[i] is where label i starts; label 0 is the leftmost
+	Off  [MaxLabels + 1]uint8  // Off[i] is where label i starts; label 0 is the leftmost, label N the root
 	Hash [MaxLabels + 1]uint64 // Hash[i] is of the suffix that starts at label i; Hash[N] is the root's
 }
 
 // Scan fills l from name, which must be well formed.
 func (l *Labels) Scan(name Name) {
 	l.N = offsets(name, &l.Off)
+	l.Off[l.N] = uint8(len(name) - 1)
 	l.hash(name)
 }
 

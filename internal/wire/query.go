@@ -108,6 +108,7 @@ func (q *Query) question() bool {
 	}
 	q.Name = msg[HeaderSize:off:off]
 	l.N = n
+	l.Off[n&MaxLabels] = uint8(len(q.Name) - 1)
 	l.hash(q.Name)
 	q.Hash = l.Hash[0]
 	q.Type = binary.BigEndian.Uint16(msg[off:])

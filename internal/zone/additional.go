@@ -23,12 +23,23 @@ func (b *Builder) link() {
 func (b *Builder) linkSet(n uint32, s *set, skip uint32) {
 	z := &b.z
 	start := len(z.extras)
+	var seen map[string]bool // names, where there are several
+	if s.count > 1 {
+		seen = map[string]bool{}
+	}
 	for off := s.off; off < s.off+s.size; {
 		size := uint32(binary.BigEndian.Uint16(z.data[off:]))
 		e := b.target(n, s.typ, off+2+skip)
 		off += 2 + size
-		if e.node == none || slices.ContainsFunc(z.extras[start:], func(x extra) bool { return wire.EqualFold(z.extraName(&x), z.extraName(&e)) }) {
+		if e.node == none {
 			continue
+		}
+		if seen != nil {
+			name := string(z.extraName(&e).Fold())
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
 		}
 		e.glue = s.typ == wire.TypeNS && z.nodes[n].flags&isCut != 0 && z.extraName(&e).Under(z.owner(n))
 		z.extras = append(z.extras, e)

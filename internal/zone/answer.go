@@ -137,7 +137,7 @@ type cursor struct {
 }
 
 // at is where label i of the name starts.
-func (c *cursor) at(i int) int { return labelAt(c.name, c.labels, i) }
+func (c *cursor) at(i int) int { return int(c.labels.Off[i]) }
 
 // chase follows aliases through our zones until one is final, leads out of
 // them, or comes back to a name that was there already.

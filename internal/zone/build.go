@@ -1,6 +1,8 @@
 package zone
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,8 +27,9 @@ type Builder struct {
 	z       Zone
 	records []record
 	nsec3   []nsec3Record
-	names   int // nodes entered in the index
-	later   int // octets of nsec3 that will go into data
+	seen    map[string]struct{} // records of a large set
+	names   int                 // nodes entered in the index
+	later   int                 // octets of nsec3 that will go into data
 	last    uint32
 	labels  wire.Labels
 }
@@ -93,7 +96,7 @@ func (b *Builder) node(owner wire.Name) (uint32, error) {
 	}
 	b.labels.Scan(owner)
 	apex := b.z.name.Labels()
-	if b.labels.N < apex || !wire.EqualFold(owner[labelAt(owner, &b.labels, b.labels.N-apex):], b.z.name) {
+	if b.labels.N < apex || !wire.EqualFold(owner[b.labels.Off[b.labels.N-apex]:], b.z.name) {
 		return 0, fmt.Errorf("adding %s to zone %s: %w", owner, b.z.name, ErrOutOfZone)
 	}
 	n, at := b.z.closest(owner, &b.labels)
@@ -200,13 +203,13 @@ func (b *Builder) group() {
 	less := func(x, y record) int {
 		switch {
 		case x.node != y.node:
-			return int(x.node) - int(y.node)
+			return cmp.Compare(x.node, y.node)
 		case x.typ != y.typ:
-			return int(x.typ) - int(y.typ)
+			return cmp.Compare(x.typ, y.typ)
 		case x.covers != y.covers:
-			return int(x.covers) - int(y.covers)
+			return cmp.Compare(x.covers, y.covers)
 		}
-		return int(x.off) - int(y.off)
+		return cmp.Compare(x.off, y.off)
 	}
 	if !slices.IsSortedFunc(b.records, less) {
 		slices.SortFunc(b.records, less)
@@ -252,7 +255,7 @@ func (b *Builder) groupSet(i int, old []byte) int {
 			break
 		}
 		rdata := old[r.off : r.off+2+uint32(r.size)]
-		if b.z.holds(&s, rdata[2:]) || s.count == math.MaxUint16 {
+		if b.repeated(&s, rdata[2:]) || s.count == math.MaxUint16 {
 			continue
 		}
 		b.z.data = append(b.z.data, rdata...)
@@ -282,13 +285,35 @@ func (b *Builder) groupSet(i int, old []byte) int {
 	return i
 }
 
-// holds tells whether s, which is at the end of data, has that record already.
-// Names in it count as equal whatever their letters (RFC 4343).
+// fewRecords is where comparing a record with all others of its set becomes dearer
+// than remembering them.
+const fewRecords = 32
+
+// repeated tells whether s, which is at the end of data, has that record already.
+func (b *Builder) repeated(s *set, rdata []byte) bool {
+	if s.count < fewRecords {
+		return b.z.holds(s, rdata)
+	}
+	if s.count == fewRecords {
+		b.seen = map[string]struct{}{}
+		for have := b.z.data[s.off:]; len(have) > 0; {
+			n := 2 + int(binary.BigEndian.Uint16(have))
+			b.seen[string(foldRDATA(s.typ, have[2:n]))] = struct{}{}
+			have = have[n:]
+		}
+	}
+	folded := foldRDATA(s.typ, rdata)
+	_, ok := b.seen[string(folded)]
+	b.seen[string(folded)] = struct{}{}
+	return ok
+}
+
+// holds is repeated for a set of few records, and for signatures.
 func (z *Zone) holds(s *set, rdata []byte) bool {
-	have := z.data[s.off:]
-	for len(have) > 0 {
+	folded := foldRDATA(s.typ, rdata)
+	for have := z.data[s.off:]; len(have) > 0; {
 		n := 2 + int(binary.BigEndian.Uint16(have))
-		if n == 2+len(rdata) && sameRDATA(s.typ, have[2:n], rdata) {
+		if n == 2+len(rdata) && bytes.Equal(foldRDATA(s.typ, have[2:n]), folded) {
 			return true
 		}
 		have = have[n:]
@@ -296,18 +321,16 @@ func (z *Zone) holds(s *set, rdata []byte) bool {
 	return false
 }
 
-// sameRDATA compares RDATA of one type.
-func sameRDATA(typ uint16, a, b []byte) bool {
-	if string(a) == string(b) {
-		return true
-	}
+// foldRDATA is rdata with its names folded, where it is of a type whose names are
+// equal whatever their letters (RFC 4343); else rdata itself.
+func foldRDATA(typ uint16, rdata []byte) []byte {
 	switch typ {
 	case wire.TypeNS, wire.TypeCNAME, wire.TypePTR, wire.TypeDNAME:
-		return wire.EqualFold(a, b)
+		return wire.Name(rdata).Fold()
 	case wire.TypeMX:
-		return a[0] == b[0] && a[1] == b[1] && wire.EqualFold(a[2:], b[2:])
+		return append(bytes.Clone(rdata[:2]), wire.Name(rdata[2:]).Fold()...)
 	}
-	return false
+	return rdata
 }
 
 // attachSigs gives each set the signatures that cover it. Signatures of types

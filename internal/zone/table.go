@@ -58,7 +58,7 @@ func (t *Table) Find(name wire.Name, l *wire.Labels, from int) *Zone {
 		}
 		h := l.Hash[at]
 		for i := h & mask; t.slots[i].zone != nil; i = (i + 1) & mask {
-			if t.slots[i].hash == h && wire.EqualFold(t.slots[i].zone.name, name[labelAt(name, l, at):]) {
+			if t.slots[i].hash == h && wire.EqualFold(t.slots[i].zone.name, name[l.Off[at]:]) {
 				return t.slots[i].zone
 			}
 		}

@@ -103,19 +103,10 @@ func (z *Zone) Signed() bool { return len(z.chain) > 0 || z.nsec3.in() }
 // where the name itself exists. The name is at or below the apex.
 func (z *Zone) closest(name wire.Name, l *wire.Labels) (n uint32, at int) {
 	for at = max(0, l.N-z.depth); ; at++ {
-		if n = z.find(name[labelAt(name, l, at):], l.Hash[at]); n != none {
+		if n = z.find(name[l.Off[at]:], l.Hash[at]); n != none {
 			return n, at
 		}
 	}
-}
-
-// labelAt is where label i of name starts; Labels does not note where its last,
-// the root's, does.
-func labelAt(name wire.Name, l *wire.Labels, i int) int {
-	if i == l.N {
-		return len(name) - 1
-	}
-	return int(l.Off[i])
 }
 
 // find is the node of exactly that name.
