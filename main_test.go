@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miekg/dns"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -20,8 +21,8 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command line as a user does: each file in testdata/script
 // is a session. $PORT and $PORT2 are free ports of 127.0.0.1, `ready PORT` waits
-// until a server accepts connections there, `gone PORT` until none does, `signal NAME` sends that signal to what
-// runs in the background.
+// until a server answers there, `gone PORT` until none does, `signal NAME` sends
+// that signal to what runs in the background.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -73,25 +74,31 @@ func ready(ts *testscript.TestScript, _ bool, args []string) { waitFor(ts, args[
 
 func gone(ts *testscript.TestScript, _ bool, args []string) { waitFor(ts, args[0], false) }
 
-// waitFor waits until a port accepts connections, or does not any more.
+// waitFor waits until a port answers queries over TCP, or does not any more.
 func waitFor(ts *testscript.TestScript, port string, up bool) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	end := time.After(patience)
 	for {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			conn.Close()
-		}
-		if (err == nil) == up {
+		if answers(port) == up {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-end:
-			ts.Fatalf("port %s: listening is not %v", port, up)
+			ts.Fatalf("port %s: answering is not %v", port, up)
 		}
 	}
+}
+
+// answers asks one question; a server that is bound but does not serve yet makes
+// it wait.
+func answers(port string) bool {
+	q := new(dns.Msg)
+	q.SetQuestion(".", dns.TypeSOA)
+	c := &dns.Client{Net: "tcp", Timeout: patience}
+	_, _, err := c.Exchange(q, "127.0.0.1:"+port)
+	return err == nil
 }
 
 func signal(ts *testscript.TestScript, _ bool, args []string) {
