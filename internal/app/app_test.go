@@ -85,11 +85,15 @@ type running struct {
 
 // syncBuffer is a log that a test may read while the server writes.
 type syncBuffer struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
+	mu   sync.Mutex // guards b
+	b    bytes.Buffer
+	hook func(line string) // sees each line as the server writes it
 }
 
 func (s *syncBuffer) Write(p []byte) (int, error) {
+	if s.hook != nil {
+		s.hook(string(p))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.Write(p)
@@ -109,7 +113,7 @@ func (s *site) run(load func() (*plan.Plan, error)) *running {
 	r := &running{t: s.t, hup: make(chan os.Signal), log: &syncBuffer{}}
 	srv := newServer(Options{Plan: s.plan, Load: load, Log: slog.New(slog.NewTextHandler(r.log, nil)), Stdout: r.log, Name: "waymark"})
 	r.Server = srv
-	if err := srv.start(s.plan); err != nil {
+	if err := srv.start(s.t.Context(), s.plan); err != nil {
 		srv.close()
 		s.t.Fatalf("starting: %v\n%s", err, r.log)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/waymark-dns/waymark/internal/listen"
@@ -82,15 +83,11 @@ func (g *registry) all() []source {
 	return all
 }
 
-// probe makes sure that no other program has one of p's UDP addresses. Ports that
-// we have open already, or were given, are ours.
+// probe makes sure that no other program has one of p's UDP addresses. Where a
+// listener of ours overlaps, or a socket was inherited, binding would tell nothing.
 func (s *Server) probe(p *plan.Plan) error {
-	ours := map[uint16]bool{}
-	for _, l := range s.listeners {
-		ours[l.Addr().Port()] = true
-	}
 	for _, l := range p.Listen {
-		if l.Scheme != "udp" || ours[l.Addr.Port()] || s.inherited.udp[l.String()] != nil {
+		if l.Scheme != "udp" || s.inherited.udp[l.String()] != nil || s.overlaps(l.Addr) {
 			continue
 		}
 		if err := listen.ProbeUDP(l.Addr); err != nil {
@@ -98,6 +95,18 @@ func (s *Server) probe(p *plan.Plan) error {
 		}
 	}
 	return nil
+}
+
+// overlaps tells whether a UDP listener of ours has some address of a already.
+func (s *Server) overlaps(a netip.AddrPort) bool {
+	for _, l := range s.listeners {
+		have := l.Addr()
+		if strings.HasPrefix(l.key, "udp") && have.Port() == a.Port() &&
+			(have.Addr() == a.Addr() || have.Addr().IsUnspecified() || a.Addr().IsUnspecified()) {
+			return true
+		}
+	}
+	return false
 }
 
 // open binds one address of p.
@@ -136,6 +145,8 @@ func (s *Server) openUDP(p *plan.Plan, l plan.Listen) (*listen.UDP, error) {
 	}
 	if len(files) > 0 {
 		n = len(files) // the service manager said how many
+	} else if !listen.SharesPort {
+		n = 1
 	}
 	src, index := s.workers.source(key, n)
 	return listen.OpenUDP(listen.UDPConfig{

@@ -4,21 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/waymark-dns/waymark/internal/control"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
-// watchInterval is how often files are looked at where that was asked for.
-const watchInterval = time.Second
-
 // reload reads configuration and zones anew, aside, and swaps them in whole. A
 // problem in the configuration or with a new listener changes nothing; a zone
 // that does not load keeps its version and is told as an error, while the rest
-// is taken. The text says what is served now.
-func (s *Server) reload() (string, error) {
+// is taken. The text says what is served now. When ctx ends, nothing changes.
+func (s *Server) reload(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	notify(reloading(machineTime()))
@@ -31,16 +27,15 @@ func (s *Server) reload() (string, error) {
 			return "", err
 		}
 	}
+	w, failed, err := s.build(ctx, p, old, all)
+	if err != nil {
+		return "", errors.Join(append(failed, err)...)
+	}
+	// Only now: an open socket that nobody reads would take queries away from a
+	// listener that it overlaps.
 	opened, kept, gone, err := s.changeListeners(p)
 	if err != nil {
 		return "", err
-	}
-	w, failed, err := s.build(p, old)
-	if err != nil {
-		for _, l := range opened {
-			l.Close()
-		}
-		return "", errors.Join(append(failed, err)...)
 	}
 	s.warnFixed(old.plan, p)
 	s.use(w)
@@ -50,7 +45,21 @@ func (s *Server) reload() (string, error) {
 	s.listeners = append(kept, opened...)
 	s.retire(gone, p.Server.Drain)
 	s.reloads.Add(1)
-	return summary(w, len(failed)), errors.Join(failed...)
+	return w.summary(), errors.Join(failed...)
+}
+
+// reloadZones reads only the zones at those indices of the plan anew.
+func (s *Server) reloadZones(ctx context.Context, changed map[int]bool) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.world.Load()
+	w, failed, err := s.build(ctx, old.plan, old, func(i int) bool { return changed[i] })
+	if err != nil {
+		return "", errors.Join(append(failed, err)...)
+	}
+	s.use(w)
+	s.reloads.Add(1)
+	return w.summary(), errors.Join(failed...)
 }
 
 // retire drains listeners that are not in the plan any more.
@@ -107,62 +116,17 @@ func (s *Server) warnFixed(old, p *plan.Plan) {
 	}
 }
 
-func summary(w *world, failed int) string {
-	names := make([]string, 0, len(w.plan.Zones))
-	for _, z := range w.table.Zones() {
-		if z.Broken() {
-			names = append(names, z.Name().String()+" broken")
-			continue
-		}
-		names = append(names, fmt.Sprintf("%s %d", z.Name(), z.Serial()))
-	}
-	const shown = 10
-	if more := len(names) - shown; more > 0 {
-		names = append(names[:shown], fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Sprintf("%d zones, %d failed: %s", len(w.plan.Zones), failed, strings.Join(names, ", "))
-}
-
-// watch reloads where a zone's file has changed and has been left alone since the
-// last look, so that a half-written file is not read.
-func (s *Server) watch() {
-	w := s.world.Load()
-	if !w.plan.Server.Watch {
-		return
-	}
-	changed := false
-	for i, z := range w.plan.Zones {
-		now, err := stampOf(z.File)
-		if err != nil || now == w.stamps[i] {
-			continue
-		}
-		if time.Since(now.time) < watchInterval {
-			return
-		}
-		changed = true
-	}
-	if !changed {
-		return
-	}
-	if text, err := s.reload(); err != nil {
-		s.log.Error("a zone file changed, reload failed", "error", err)
-	} else {
-		s.log.Info("a zone file changed, reloaded", "result", text)
-	}
-}
-
 // command does what the control socket asks for.
-func (s *Server) command(_ context.Context, r control.Request) control.Response {
+func (s *Server) command(ctx context.Context, r control.Request) control.Response {
 	switch r.Command {
 	case "reload":
-		text, err := s.reload()
+		text, err := s.reload(ctx)
 		if err != nil {
 			return control.Response{Text: text, Error: err.Error()}
 		}
 		return control.Response{Text: text}
 	case "status":
-		w := s.world.Load()
-		return control.Response{Text: summary(w, 0)}
+		return control.Response{Text: s.world.Load().summary()}
 	}
 	return control.Response{Error: fmt.Sprintf("no command %q: there are reload and status", r.Command)}
 }

@@ -5,7 +5,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -58,8 +57,11 @@ type Server struct {
 // reloads. An error means that the server did not start; nothing is left open.
 func Run(ctx context.Context, o Options, hup <-chan os.Signal) error {
 	s := newServer(o)
-	if err := s.start(o.Plan); err != nil {
+	if err := s.start(ctx, o.Plan); err != nil {
 		s.close()
+		if ctx.Err() != nil {
+			return nil // told to stop before it was ready
+		}
 		return err
 	}
 	s.serve(ctx, hup, o.Plan.Server.Drain)
@@ -87,8 +89,9 @@ func (s *Server) now() time.Duration { return time.Since(s.begin) }
 func deadline(d time.Duration) time.Time { return time.Now().Add(d) }
 
 // start opens the sockets first: a port that is taken is told before a large zone
-// is read. Queries that come in while zones load wait in the sockets' buffers.
-func (s *Server) start(p *plan.Plan) error {
+// is read. Queries and commands that come in while zones load wait in the
+// sockets' buffers.
+func (s *Server) start(ctx context.Context, p *plan.Plan) error {
 	s.inherited = takeInherited()
 	if err := s.probe(p); err != nil {
 		return err
@@ -109,7 +112,7 @@ func (s *Server) start(p *plan.Plan) error {
 	if err := s.openManagement(p); err != nil {
 		return err
 	}
-	w, failed, err := s.build(p, nil)
+	w, failed, err := s.build(ctx, p, nil, all)
 	for _, f := range failed {
 		s.log.Error("zone not loaded", "error", f)
 	}
@@ -119,6 +122,9 @@ func (s *Server) start(p *plan.Plan) error {
 	s.use(w)
 	for _, l := range s.listeners {
 		l.Serve()
+	}
+	if s.control != nil {
+		s.control.Serve()
 	}
 	s.announce(w)
 	return nil
@@ -173,30 +179,34 @@ func (s *Server) announce(w *world) {
 
 // waitLoop waits for what happens from outside.
 func (s *Server) waitLoop(ctx context.Context, hup <-chan os.Signal) {
-	watch := time.NewTicker(watchInterval)
-	defer watch.Stop()
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	var files watcher
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hup:
-			if text, err := s.reload(); err != nil {
-				s.log.Error("reload failed; what was served before still is", "error", err)
+			if text, err := s.reload(ctx); err != nil {
+				s.log.Error("reload failed", "error", err, "served", text)
 			} else {
-				s.log.Info("reloaded", "result", text)
+				s.log.Info("reloaded", "served", text)
 			}
-		case <-watch.C:
-			s.watch()
+		case <-tick.C:
+			files.look(ctx, s)
 		}
 	}
 }
 
-// stop drains: every query that has been received is answered, within limit.
+// stop drains: every query that has been received is answered, within limit. The
+// control socket goes first, and a reload that runs gives up, so that the limit
+// is the drain's alone.
 func (s *Server) stop(limit time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
+	s.closeControl()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
 	drain(ctx, s.listeners)
 	s.parked.Wait(ctx)
 	s.close()
@@ -211,19 +221,28 @@ func drain(ctx context.Context, listeners []*listener) {
 	wg.Wait()
 }
 
+// closeControl closes the control socket and waits for its commands; none may
+// hold or want what the caller holds.
+func (s *Server) closeControl() {
+	if s.control == nil {
+		return
+	}
+	if err := s.control.Close(); err != nil {
+		s.log.Warn("closing the control socket failed", "error", err)
+	}
+	s.control = nil
+}
+
 // close closes whatever is open.
 func (s *Server) close() {
+	s.closeControl()
 	for _, l := range s.listeners {
 		l.Close()
 	}
-	var errs []error
-	if s.control != nil {
-		errs = append(errs, s.control.Close())
+	if s.metrics == nil {
+		return
 	}
-	if s.metrics != nil {
-		errs = append(errs, s.metrics.Close())
-	}
-	if err := errors.Join(errs...); err != nil {
-		s.log.Warn("closing failed", "error", err)
+	if err := s.metrics.Close(); err != nil {
+		s.log.Warn("closing metrics failed", "error", err)
 	}
 }

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/waymark-dns/waymark/internal/plan"
 	"github.com/waymark-dns/waymark/internal/policy/act"
@@ -14,35 +16,49 @@ import (
 type world struct {
 	plan   *plan.Plan
 	table  *zone.Table
-	stamps []stamp // of the zones' files, in the order of plan.Zones
+	files  [][]stamp      // what each zone was read from, in the order of plan.Zones
+	byName map[string]int // index in plan.Zones of a zone's folded name
+	failed int            // zones whose last reading failed
 	root   *root
 }
 
 // errNoZone is a start without one zone to serve.
 var errNoZone = errors.New("none of the zones could be loaded")
 
-// build makes the world of p. Zones that cannot be loaded keep their version in
-// old, where there is one, or answer SERVFAIL; failed says which and why.
-func (s *Server) build(p *plan.Plan, old *world) (w *world, failed []error, err error) {
-	results := loadZones(p.Zones, s.log, s.now)
-	var zones []*zone.Zone
-	w = &world{plan: p}
-	for i, r := range results {
-		z := r.zone
-		if r.err != nil {
-			z = old.zone(p.Zones[i])
-			failed = append(failed, keptError(r.err, z))
-		}
-		if z == nil {
-			z = zone.Broken(p.Zones[i].Name)
-		} else if before := old.zone(p.Zones[i]); before != nil && int32(z.Serial()-before.Serial()) < 0 {
-			s.log.Warn("serial went backwards: secondaries will not take this version (RFC 1982)",
-				"zone", z.Name().String(), "before", before.Serial(), "now", z.Serial())
-		}
-		zones = append(zones, z)
-		w.stamps = append(w.stamps, r.stamp)
+// all wants every zone read.
+func all(int) bool { return true }
+
+// build makes the world of p. Zones that want does not ask for are taken from
+// old, which then has the same plan. Zones that cannot be loaded keep their
+// version in old, where there is one, or answer SERVFAIL; failed says which and
+// why. An error means that there is no new world.
+func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(i int) bool) (w *world, failed []error, err error) {
+	results := loadZones(ctx, p.Zones, want, s.log, s.now)
+	if ctx.Err() != nil {
+		return nil, nil, fmt.Errorf("loading zones: %w", ctx.Err())
 	}
-	if len(failed) > 0 && len(failed) == len(p.Zones) && old == nil {
+	zones := make([]*zone.Zone, len(p.Zones))
+	w = &world{plan: p, byName: make(map[string]int, len(p.Zones))}
+	for i, r := range results {
+		w.byName[string(p.Zones[i].Name.Fold())] = i
+		before := old.zone(p.Zones[i])
+		switch {
+		case !want(i):
+			zones[i], r.files = before, old.files[i]
+		case r.err != nil:
+			zones[i] = before
+			failed = append(failed, keptError(r.err, before))
+		default:
+			zones[i] = r.zone
+			s.compare(before, r.zone)
+		}
+		if zones[i] == nil {
+			zones[i] = zone.Broken(p.Zones[i].Name)
+		}
+		w.files = append(w.files, r.files)
+	}
+	w.failed = len(failed)
+	if w.failed > 0 && w.failed == len(p.Zones) && old == nil {
 		return nil, failed, errNoZone
 	}
 	w.table = zone.NewTable(zones)
@@ -55,6 +71,14 @@ func (s *Server) build(p *plan.Plan, old *world) (w *world, failed []error, err 
 		w.root.identity = []byte(p.Server.ID)
 	}
 	return w, failed, nil
+}
+
+// compare warns where a zone's new version will not be taken by secondaries.
+func (s *Server) compare(before, now *zone.Zone) {
+	if before != nil && int32(now.Serial()-before.Serial()) < 0 {
+		s.log.Warn("serial went backwards: secondaries will not take this version (RFC 1982)",
+			"zone", now.Name().String(), "before", before.Serial(), "now", now.Serial())
+	}
 }
 
 // keptError adds to err what is served instead.
@@ -79,10 +103,27 @@ func (w *world) zone(z plan.Zone) *zone.Zone {
 	if w == nil {
 		return nil
 	}
-	for _, have := range w.table.Zones() {
-		if string(have.Name()) == string(z.Name.Fold()) && !have.Broken() {
-			return have
-		}
+	i, ok := w.byName[string(z.Name.Fold())]
+	if !ok || w.table.Zones()[i].Broken() {
+		return nil
 	}
-	return nil
+	return w.table.Zones()[i]
+}
+
+// summary tells what is served, in a line.
+func (w *world) summary() string {
+	names := make([]string, 0, len(w.plan.Zones))
+	const shown = 10
+	for i, z := range w.table.Zones() {
+		if i == shown {
+			names = append(names, fmt.Sprintf("and %d more", len(w.plan.Zones)-shown))
+			break
+		}
+		if z.Broken() {
+			names = append(names, z.Name().String()+" broken")
+			continue
+		}
+		names = append(names, fmt.Sprintf("%s %d", z.Name(), z.Serial()))
+	}
+	return fmt.Sprintf("%d zones, %d failed: %s", len(w.plan.Zones), w.failed, strings.Join(names, ", "))
 }

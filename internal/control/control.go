@@ -43,7 +43,6 @@ type Handler func(ctx context.Context, r Request) Response
 // Server is a listening socket.
 type Server struct {
 	listener net.Listener
-	path     string
 	handler  Handler
 	deadline func(time.Duration) time.Time
 	log      *slog.Logger
@@ -53,7 +52,7 @@ type Server struct {
 }
 
 // Listen opens the socket at path. A socket file that a killed server left is
-// replaced; one that answers is an error.
+// replaced; one that answers is an error. Requests wait until Serve.
 func Listen(path string, h Handler, deadline func(time.Duration) time.Time, log *slog.Logger) (*Server, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		_ = conn.Close()
@@ -72,10 +71,11 @@ func Listen(path string, h Handler, deadline func(time.Duration) time.Time, log 
 		return nil, fmt.Errorf("opening control socket: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{listener: l, path: path, handler: h, deadline: deadline, log: log, ctx: ctx, stop: stop}
-	s.wg.Go(s.acceptLoop)
-	return s, nil
+	return &Server{listener: l, handler: h, deadline: deadline, log: log, ctx: ctx, stop: stop}, nil
 }
+
+// Serve starts to answer requests.
+func (s *Server) Serve() { s.wg.Go(s.acceptLoop) }
 
 // listenPrivate makes a socket that only its owner may open.
 func listenPrivate(path string) (net.Listener, error) {

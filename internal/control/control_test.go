@@ -39,6 +39,7 @@ func listen(t *testing.T, path string, h Handler, deadline func(time.Duration) t
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Serve()
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			t.Errorf("closing: %v", err)

@@ -53,7 +53,7 @@ type TCP struct {
 
 	mu      sync.Mutex // guards what follows
 	open    map[*tcpConn]struct{}
-	clients map[netip.Addr]int
+	clients map[netip.Addr]int // by network
 	closed  bool
 }
 
@@ -137,7 +137,7 @@ func (t *TCP) start(conn net.Conn, client, local netip.AddrPort) {
 func (t *TCP) enter(c *tcpConn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	client := c.client.Addr()
+	client := network(c.client.Addr())
 	if t.closed || len(t.open) >= t.cfg.Conns || t.clients[client] >= t.cfg.PerClient {
 		return false
 	}
@@ -146,11 +146,24 @@ func (t *TCP) enter(c *tcpConn) bool {
 	return true
 }
 
+// network is what counts as one client: an IPv4 address, or an IPv6 /64, of which
+// a single host may use every address.
+func network(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return a
+	}
+	p, err := a.WithZone("").Prefix(64)
+	if err != nil {
+		return a
+	}
+	return p.Addr()
+}
+
 func (t *TCP) leave(c *tcpConn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.open, c)
-	client := c.client.Addr()
+	client := network(c.client.Addr())
 	if t.clients[client]--; t.clients[client] == 0 {
 		delete(t.clients, client)
 	}

@@ -231,7 +231,6 @@ func (c *tcpConn) park(w *workspace, h serve.Handler) {
 	c.slots <- struct{}{} // makeRoom found one
 	k := &parkedTCP{c: c, h: h, buf: make([]byte, lengthSize+wire.MaxMessage)}
 	w.req.Detach(&k.req, make([]byte, len(w.req.Msg)), k.buf[lengthSize:])
-	c.keepalive(&k.req)
 	c.parked.Go(k.resumeLoop)
 }
 

@@ -13,11 +13,12 @@ import (
 	"github.com/waymark-dns/waymark/internal/stats"
 )
 
-// Room of one slot of a batch. A query is far shorter than querySize; what is
-// longer is cut by the kernel and then malformed. A response is written whole
+// Room of one slot of a batch. A query is far shorter than querySize, which is the
+// most that we ever say we take; what is longer is cut by the kernel and then
+// malformed. A response is written whole
 // before it is cut to the client's limit, of at most 4,096 octets.
 const (
-	querySize = 2048
+	querySize = 4096
 	replySize = 8192
 )
 
@@ -64,6 +65,7 @@ func OpenUDP(c UDPConfig) (*UDP, error) {
 		}
 		r, err := newUDPReader(conn, &c, w)
 		if err != nil {
+			_ = conn.Close()
 			u.Close()
 			return nil, fmt.Errorf("listening on udp://%s: %w", c.Addr, err)
 		}

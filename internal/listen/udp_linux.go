@@ -27,10 +27,14 @@ const drainBatches = socketBuffer / (256 * batchSize)
 // controlSize holds one PKTINFO control message of either family.
 const controlSize = 48
 
+// SharesPort tells whether several sockets can have one port, as several workers
+// need.
+const SharesPort = true
+
+// mmsg is struct mmsghdr of recvmmsg(2), with the padding that Go and C agree on.
 type mmsg struct {
 	hdr  unix.Msghdr
 	size uint32
-	_    [4]byte
 }
 
 // batchIO is the slots of one reader: slot i has in[i] and out[i] with a buffer
@@ -138,7 +142,7 @@ func (u *udpReader) readLoop() {
 	}
 	_ = u.raw.Control(func(fd uintptr) {
 		for range drainBatches {
-			if !u.batch(fd) || u.readErr != 0 {
+			if !u.batch(fd) {
 				break
 			}
 		}

@@ -8,3 +8,7 @@ func platformOptions(string, uintptr) error { return nil }
 
 // answerFrom is the control message of a response.
 func answerFrom([]byte) []byte { return nil }
+
+// SharesPort tells whether several sockets can have one port, as several workers
+// need.
+const SharesPort = false

@@ -53,3 +53,7 @@ func answerFrom(control []byte) []byte {
 	}
 	return control
 }
+
+// SharesPort tells whether several sockets can have one port, as several workers
+// need.
+const SharesPort = true

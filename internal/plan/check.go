@@ -157,6 +157,9 @@ func (c *checker) identity() {
 			c.add(c.plan.At("server.user"), "create it, or name one of this machine", "server.user: no user %q", s.User)
 		}
 	}
+	if s.Group != "" && s.User == "" {
+		c.add(c.plan.At("server.group"), "name server.user too, or leave the group out", "server.group: without a user it changes nothing")
+	}
 	if s.Group != "" && !isID(s.Group) {
 		_, err := user.LookupGroup(s.Group)
 		if _, no := errors.AsType[user.UnknownGroupError](err); no {

@@ -134,6 +134,7 @@ func (r *Request) Start(out []byte) {
 	r.Ask = Ask{Name: r.Name, Labels: &r.Suffixes, Type: r.Type, Class: r.Class, DO: r.EDNS.DO}
 	r.Policy.Program, r.Policy.Rule, r.Policy.Depth = 0, 0, 0
 	r.Note = Note{}
+	r.Who, r.View = 0, 0
 	r.Out = nil
 	r.Reply.Begin(&r.Query, out)
 }
