@@ -24,18 +24,18 @@ type reader struct {
 // reading.
 func Scan(path string, o Options, each func([]Record) error) (*Findings, error) {
 	o = o.withDefaults()
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening zone file: %w", err)
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+		return nil, fmt.Errorf("opening zone file %s: it is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening zone file: %w", err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("opening zone file: %w", err)
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("opening zone file %s: it is a folder", path)
-	}
 	root := o.Root
 	if root == "" {
 		root = filepath.Dir(path)
@@ -52,7 +52,7 @@ func Scan(path string, o Options, each func([]Record) error) (*Findings, error) 
 	}
 	r := &reader{o: o, each: each, found: Findings{limit: o.Limits.Problems}}
 	s := &splitter{o: o, root: root}
-	if o.Workers == 1 || info.Mode().IsRegular() && info.Size() <= int64(o.chunk) {
+	if o.Workers == 1 || info.Size() <= int64(o.chunk) {
 		err = r.inline(s, f, st)
 	} else {
 		err = r.parallel(s, f, st)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -295,8 +296,52 @@ func TestLimits(t *testing.T) {
 	if _, _, err := run("bad", Limits{Bytes: 100}); err == nil {
 		t.Errorf("bytes: no error")
 	}
-	if _, p, _ := run("record", Limits{Record: 1000}); len(p) == 0 || !strings.Contains(p[0].Text, "never closed") {
+	if _, p, _ := run("record", Limits{Record: 1000}); len(p) == 0 || !strings.Contains(p[0].Text, "more than 1000 bytes") {
 		t.Errorf("record: %v", p)
+	}
+}
+
+// Lines longer than a chunk and than a record may be end with one problem each,
+// whatever they hold, and reading goes on behind them.
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("a", 5000)
+	for name, line := range map[string]string{
+		"comment":           "; " + long,
+		"comment of record": "x 60 TXT a ; " + long,
+		"comment in record": "x 60 TXT ( a ; " + long,
+		"word":              "x 60 TXT " + long + long,
+		"strings":           "x 60 TXT " + strings.Repeat(`"a" `, 3000),
+		"open quote":        `x 60 TXT "` + long,
+		"parentheses":       strings.Repeat("(", 5000),
+		"blanks":            strings.Repeat(" ", 5000),
+		"octets":            strings.Repeat("\x00\xff;(\"", 1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, end := range []string{"", "\n", "\nb 60 A 192.0.2.1\n"} {
+				dir := writeFiles(t, map[string]string{"zone": "a 60 A 192.0.2.1\n" + line + end})
+				o := Options{Origin: mustName(t, "example.org"), Limits: Limits{Record: 1000}, chunk: 700}
+				for _, o.Workers = range []int{1, 2} {
+					got, problems, err := readAll(filepath.Join(dir, "zone"), o)
+					if err != nil || len(got) == 0 || len(problems) > 20 {
+						t.Errorf("end %q: %d records, %d problems, %v", end, len(got), len(problems), err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A pipe has no end until its writer says so: it is not opened.
+func TestNotRegular(t *testing.T) {
+	dir := writeFiles(t, map[string]string{"zone": "$INCLUDE pipe\n"})
+	if err := exec.Command("mkfifo", filepath.Join(dir, "pipe")).Run(); err != nil {
+		t.Skip("mkfifo:", err)
+	}
+	for name, want := range map[string]string{"pipe": "not a regular file", "zone": "not a regular file"} {
+		err := Read(filepath.Join(dir, name), Options{Origin: mustName(t, "example.org")}, func([]Record) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -38,6 +38,8 @@ type source struct {
 	depth int // of inclusion
 	eof   bool
 	st    state
+
+	inLine bool // what is read next begins inside a line that is dropped
 }
 
 // file splits the file at path, opened as f, whose first line gets st.
@@ -67,6 +69,9 @@ func (s *splitter) chunk(src *source) error {
 	c.text = append(c.text, s.carry...)
 	if err := s.fill(c, src); err != nil {
 		return err
+	}
+	if src.inLine {
+		c.text = append(c.text[:0], src.restOfLine(c.text)...)
 	}
 	c.start = src.st
 	end, next := s.scan(c.text, src)
@@ -168,25 +173,34 @@ func (s *splitter) learnOwner(text []byte, at int, src *source) {
 	src.st.owner = append(wire.Name(nil), n.name()...)
 }
 
-// unclosed tells that the record at the start of s.carry is never closed, and
-// drops its first line.
+// unclosed tells that the record at the start of s.carry is never closed, or is
+// longer than a record may be, and drops its first line.
 func (s *splitter) unclosed(c *chunk, src *source) {
 	t := tokens{b: s.carry, line: src.st.line}
 	k := t.next()
 	for k == wordToken || k == quotedToken {
 		k = t.next()
 	}
-	p := Problem{
-		File: src.st.file, Line: src.st.line, Column: t.column, Level: Error,
-		Text: "parenthesis is never closed", Mend: "close it behind the last field of the record",
-	}
-	if k == badToken && len(t.tok) == 1 && t.tok[0] == '"' {
+	p := Problem{File: src.st.file, Line: src.st.line, Column: t.column, Level: Error}
+	switch {
+	case !src.eof:
+		p.Text, p.Mend = fmt.Sprintf("record of more than %d bytes", s.o.Limits.Record), "shorten it, or close its quotes and parentheses"
+	case k == badToken && len(t.tok) == 1 && t.tok[0] == '"':
 		p.Line, p.Text, p.Mend = t.gotAt, "quote is never closed", "close it at the end of the string"
+	default:
+		p.Text, p.Mend = "parenthesis is never closed", "close it behind the last field of the record"
 	}
 	c.tail = append(c.tail, p)
-	e := firstLine(s.carry, 0)
-	s.carry = append(s.carry[:0], s.carry[e.end:]...)
+	s.carry = append(s.carry[:0], src.restOfLine(s.carry)...)
+}
+
+// restOfLine is text without its first line. Where that goes on in what is not
+// read yet, nothing is left, and the next text begins with the rest of it.
+func (src *source) restOfLine(text []byte) []byte {
+	e := firstLine(text, 0)
 	src.st.line += e.lines
+	src.inLine = e.lines == 0 && !src.eof
+	return text[e.end:]
 }
 
 // directive does the $INCLUDE or $GENERATE at the start of s.carry.
@@ -289,6 +303,10 @@ func (s *splitter) open(path string) (*os.File, error) {
 	rel, err := filepath.Rel(s.root, real)
 	if err != nil {
 		return nil, refuse(err)
+	}
+	// Opening a pipe would wait for its writer.
+	if info, err := os.Stat(real); err == nil && !info.Mode().IsRegular() {
+		return nil, refuse("it is not a regular file")
 	}
 	f, err := os.OpenInRoot(s.root, rel) // a link that was put there since is refused here
 	if err != nil {

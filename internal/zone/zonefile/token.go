@@ -90,7 +90,7 @@ func (t *tokens) special(i int) kind {
 				return endToken
 			}
 		case ';':
-			i += bytes.IndexByte(b[i:], '\n')
+			i = min(lineEnd(b, i), len(b))
 		case '(', ')':
 			if !t.paren(i) {
 				return badToken
