@@ -90,6 +90,7 @@ var (
 	lostDesc      = prometheus.NewDesc("waymark_log_dropped_total", "Records of queries that the log had no room for.", []string{"listener"}, nil)
 	serialDesc    = prometheus.NewDesc("waymark_zone_serial", "Serial number of the version that is served.", []string{"zone"}, nil)
 	recordsDesc   = prometheus.NewDesc("waymark_zone_records", "Resource records of the version that is served.", []string{"zone"}, nil)
+	failedDesc    = prometheus.NewDesc("waymark_zones_failed", "Zones whose last reading failed.", nil, nil)
 	reloadsDesc   = prometheus.NewDesc("waymark_reloads_total", "Reloads that succeeded.", nil, nil)
 )
 
@@ -109,6 +110,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		src.responses(&sum, ch)
 	}
 	if w := c.s.world.Load(); w != nil {
+		ch <- prometheus.MustNewConstMetric(failedDesc, prometheus.GaugeValue, float64(w.failed))
 		for _, z := range w.table.Zones() {
 			if z.Broken() {
 				continue

@@ -14,19 +14,29 @@ import (
 // problem in the configuration or with a new listener changes nothing; a zone
 // that does not load keeps its version and is told as an error, while the rest
 // is taken. The text says what is served now. When ctx ends, nothing changes.
-func (s *Server) reload(ctx context.Context) (string, error) {
+func (s *Server) reload(ctx context.Context) (text string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	notify(reloading(machineTime()))
 	defer notify("READY=1")
-	old := s.world.Load()
-	p := old.plan
+	p := s.world.Load().plan
 	if s.load != nil {
-		var err error
-		if p, err = s.load(); err != nil {
-			return "", err
-		}
+		p, err = s.load()
 	}
+	if err == nil {
+		text, err = s.renew(ctx, p)
+	}
+	if err != nil {
+		s.log.Error("reload failed", "error", err, "served", s.world.Load().summary())
+	} else {
+		s.log.Info("reloaded", "served", text)
+	}
+	return text, err
+}
+
+// renew is reload once the plan is there.
+func (s *Server) renew(ctx context.Context, p *plan.Plan) (string, error) {
+	old := s.world.Load()
 	w, failed, err := s.build(ctx, p, old, all)
 	if err != nil {
 		return "", errors.Join(append(failed, err)...)
@@ -37,7 +47,6 @@ func (s *Server) reload(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.warnFixed(old.plan, p)
 	s.use(w)
 	for _, l := range opened {
 		l.Serve()
@@ -45,7 +54,7 @@ func (s *Server) reload(ctx context.Context) (string, error) {
 	s.listeners = append(kept, opened...)
 	s.retire(gone, p.Server.Drain)
 	s.reloads.Add(1)
-	return w.summary(), errors.Join(failed...)
+	return w.summary() + fixed(old.plan, p), errors.Join(failed...)
 }
 
 // reloadZones reads only the zones at those indices of the plan anew.
@@ -107,13 +116,14 @@ func (s *Server) changeListeners(p *plan.Plan) (opened, kept, gone []*listener, 
 	return opened, kept, gone, nil
 }
 
-// warnFixed tells of changes that take effect at the next start only.
-func (s *Server) warnFixed(old, p *plan.Plan) {
-	fixed := old.Server
-	fixed.ID, fixed.Version, fixed.Watch, fixed.Drain = p.Server.ID, p.Server.Version, p.Server.Watch, p.Server.Drain
-	if fixed != p.Server || old.Log != p.Log || old.Metrics != p.Metrics || old.Control != p.Control {
-		s.log.Warn("limits of listeners, user, log, metrics and control take effect at the next start")
+// fixed tells of changes that take effect at the next start only.
+func fixed(old, p *plan.Plan) string {
+	same := old.Server
+	same.ID, same.Version, same.Watch, same.Drain = p.Server.ID, p.Server.Version, p.Server.Watch, p.Server.Drain
+	if same == p.Server && old.Log == p.Log && old.Metrics.Listen == p.Metrics.Listen && old.Control.Path == p.Control.Path {
+		return ""
 	}
+	return "; limits of listeners, user, log, metrics and control take effect at the next start"
 }
 
 // command does what the control socket asks for.

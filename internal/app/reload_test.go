@@ -50,6 +50,9 @@ func TestReloadBrokenZoneKeepsLast(t *testing.T) {
 	if got := r.serial("example.net"); got != 2 {
 		t.Errorf("sound zone: serial %d, want the new one", got)
 	}
+	if got := r.world.Load().summary(); !strings.HasPrefix(got, "2 zones, 1 failed: ") {
+		t.Errorf("status: %s", got)
+	}
 }
 
 func TestReloadBadConfigurationChangesNothing(t *testing.T) {
@@ -60,8 +63,22 @@ func TestReloadBadConfigurationChangesNothing(t *testing.T) {
 	if _, err := r.reload(t.Context()); err == nil {
 		t.Error("no error")
 	}
+	if !strings.Contains(r.log.String(), "unknown key") {
+		t.Error("the log does not tell it")
+	}
 	if got := r.serial("example.org"); got != 1 {
 		t.Errorf("serial %d, want 1: nothing changes", got)
+	}
+}
+
+func TestReloadTellsWhatWaits(t *testing.T) {
+	s := newSite(t)
+	s.zone("example.org", zoneText(1))
+	next := *s.plan
+	next.Server.UDPSize = 1400
+	r := s.run(func() (*plan.Plan, error) { return &next, nil })
+	if text, err := r.reload(t.Context()); err != nil || !strings.Contains(text, "at the next start") {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 

@@ -187,11 +187,7 @@ func (s *Server) waitLoop(ctx context.Context, hup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hup:
-			if text, err := s.reload(ctx); err != nil {
-				s.log.Error("reload failed", "error", err, "served", text)
-			} else {
-				s.log.Info("reloaded", "served", text)
-			}
+			_, _ = s.reload(ctx) // it has told the log
 		case <-tick.C:
 			files.look(ctx, s)
 		}

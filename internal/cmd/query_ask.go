@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/waymark-dns/waymark/internal/wire"
 )
 
 // reply is a response and how it came.
@@ -144,7 +146,15 @@ func answers(msg, query *dns.Msg) bool {
 		return true
 	}
 	got, want := msg.Question[0], query.Question[0]
-	return got.Qtype == want.Qtype && got.Qclass == want.Qclass && strings.EqualFold(got.Name, want.Name)
+	return got.Qtype == want.Qtype && got.Qclass == want.Qclass && sameName(got.Name, want.Name)
+}
+
+// sameName compares names as the wire has them: one name may be written with
+// other escapes.
+func sameName(a, b string) bool {
+	x, errX := wire.ParseName(a)
+	y, errY := wire.ParseName(b)
+	return errX == nil && errY == nil && wire.EqualFold(x, y)
 }
 
 // plainError drops what net's errors repeat (the operation and both addresses).

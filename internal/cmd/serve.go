@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/waymark-dns/waymark/internal/app"
@@ -25,8 +26,11 @@ type ServeCmd struct {
 // Run serves. What listens is told on stdout, the program's log goes to standard
 // error or to the file that the configuration names.
 func (c *ServeCmd) Run(stdout io.Writer) error {
-	p, err := c.plan()
+	p, problems, err := c.plan()
 	if err != nil {
+		return err
+	}
+	if err := joined(problems); err != nil {
 		return err
 	}
 	log, closeLog, err := openLog(p.Log)
@@ -36,39 +40,49 @@ func (c *ServeCmd) Run(stdout io.Writer) error {
 	defer closeLog()
 	o := app.Options{Plan: p, Log: log, Stdout: stdout, Name: os.Args[0]}
 	if c.Config != "" {
-		o.Load = c.plan
+		o.Load = c.again
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	return app.Run(ctx, o, hup)
 }
 
-// plan reads the configuration; its error tells every problem, one a line.
-func (c *ServeCmd) plan() (*plan.Plan, error) {
-	var p *plan.Plan
-	var problems []plan.Problem
+// plan reads the configuration, or makes one of the flags.
+func (c *ServeCmd) plan() (*plan.Plan, []plan.Problem, error) {
 	if c.Config != "" {
 		if len(c.Listen)+len(c.Zone) > 0 {
-			return nil, errors.New("reading the command line: --listen and --zone do not go with -c; write them into the file")
+			return nil, nil, errors.New("reading the command line: --listen and --zone do not go with -c; write them into the file")
 		}
-		var err error
-		if p, problems, err = config.Load(c.Config); err != nil {
-			return nil, err
-		}
-	} else {
-		if len(c.Listen) == 0 {
-			return nil, errors.New("reading the command line: nothing to listen on: give -c FILE, or --listen udp://127.0.0.1:5300 --zone example.org=FILE")
-		}
-		p, problems = config.FromFlags(c.Listen, c.Zone)
+		return config.Load(c.Config)
 	}
+	if len(c.Listen) == 0 {
+		return nil, nil, errors.New("reading the command line: nothing to listen on: give -c FILE, or --listen udp://127.0.0.1:5300 --zone example.org=FILE")
+	}
+	p, problems := config.FromFlags(c.Listen, c.Zone)
+	return p, problems, nil
+}
+
+// again reads the configuration for a reload. A zone whose file is gone does not
+// keep the others from it: it is told when the zones are read.
+func (c *ServeCmd) again() (*plan.Plan, error) {
+	p, problems, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	return p, joined(slices.DeleteFunc(problems, func(problem plan.Problem) bool { return problem.ZoneFile }))
+}
+
+// joined is all problems as one error, one a line.
+func joined(problems []plan.Problem) error {
 	errs := make([]error, len(problems))
 	for i, problem := range problems {
 		errs[i] = problem
 	}
-	return p, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // openLog is the program's own log.

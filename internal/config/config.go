@@ -20,8 +20,9 @@ var errNotRegular = errors.New("not a regular file")
 
 // Load reads the configuration file and checks it: syntax, keys, values, and
 // everything that plan.Check knows. All problems are returned at once, sorted
-// by position; the plan is nil if there is any. The error is for a file that
-// cannot be read at all.
+// by position; a plan with problems is not to be served, but tells what could be
+// understood. It is nil where nothing could. The error is for a file that cannot
+// be read at all.
 func Load(path string) (*plan.Plan, []plan.Problem, error) {
 	src, err := read(path)
 	if err != nil {
@@ -74,17 +75,14 @@ func checked(p *plan.Plan, problems []plan.Problem) (*plan.Plan, []plan.Problem)
 			problems = append(problems, problem)
 		}
 	}
-	if len(problems) > 0 {
-		plan.Sort(problems)
-		return nil, problems
-	}
+	plan.Sort(problems)
 	p.Programs = sections.Programs()
-	return p, nil
+	return p, problems
 }
 
 // FromFlags makes a plan of --listen URL and --zone NAME=FILE, each as often
 // as it was given, with defaults for the rest. Problems name the flag's text;
-// they have the zero position. The plan is nil if there is any.
+// they have the zero position. A plan with problems is not to be served.
 func FromFlags(listen, zones []string) (*plan.Plan, []plan.Problem) {
 	var problems []plan.Problem
 	refuse := func(flag string, problem plan.Problem) {

@@ -51,7 +51,7 @@ func TestFromFlagsProblems(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, problems := FromFlags(c.listen, c.zones)
-			if p != nil || len(problems) != len(c.want) {
+			if p == nil || len(problems) != len(c.want) {
 				t.Fatalf("plan %v, problems %v, want %q", p, problems, c.want)
 			}
 			for i, problem := range problems {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,12 @@ func (c *checker) add(pos Pos, mend, format string, args ...any) {
 	c.problems = append(c.problems, Problem{Pos: pos, Text: fmt.Sprintf(format, args...), Mend: mend})
 }
 
+// file adds a problem of a zone's file.
+func (c *checker) file(pos Pos, mend, format string, args ...any) {
+	c.add(pos, mend, format, args...)
+	c.problems[len(c.problems)-1].ZoneFile = true
+}
+
 // Check returns everything that would keep the plan from being served, sorted
 // by position. It opens zone files to see that they can be read and looks up
 // user and group, but opens no socket and changes nothing. A plan that came
@@ -41,6 +48,7 @@ func (c *checker) add(pos Pos, mend, format string, args ...any) {
 func (p *Plan) Check() []Problem {
 	c := &checker{plan: p}
 	c.listeners()
+	c.overlaps()
 	c.zones()
 	c.limits()
 	c.identity()
@@ -88,6 +96,19 @@ func (c *checker) listeners() {
 	}
 }
 
+// overlaps: a stream socket on all addresses leaves none for another, while
+// datagram sockets may stand beside each other.
+func (c *checker) overlaps() {
+	for _, l := range c.plan.Listen {
+		for _, o := range c.plan.Listen {
+			if l.Scheme == "tcp" && o.Scheme == "tcp" && l.Addr.Port() == o.Addr.Port() && l.Addr.Addr() != o.Addr.Addr() &&
+				o.Addr.Addr().IsUnspecified() && o.Addr.Addr().Is4() && l.Addr.Addr().Is4() {
+				c.add(l.Pos, "remove one", "listener %s: %s has this address already", l, o)
+			}
+		}
+	}
+}
+
 func (c *checker) zones() {
 	first := map[string]Pos{}
 	for i, z := range c.plan.Zones {
@@ -113,19 +134,19 @@ func (c *checker) zoneFile(pos Pos, z Zone) {
 	info, err := os.Stat(z.File)
 	switch {
 	case err != nil:
-		c.add(pos, "create it, or correct the path", "zone %s: cannot read %s: %v", z.Name, z.File, reason(err))
+		c.file(pos, "create it, or correct the path", "zone %s: cannot read %s: %v", z.Name, z.File, reason(err))
 		return
 	case info.IsDir():
-		c.add(pos, "name the file in it", "zone %s: %s is a folder", z.Name, z.File)
+		c.file(pos, "name the file in it", "zone %s: %s is a folder", z.Name, z.File)
 		return
 	case !info.Mode().IsRegular():
 		// Opening a pipe would wait for its writer.
-		c.add(pos, "name a regular file", "zone %s: %s is not a regular file", z.Name, z.File)
+		c.file(pos, "name a regular file", "zone %s: %s is not a regular file", z.Name, z.File)
 		return
 	}
 	f, err := os.Open(z.File)
 	if err != nil {
-		c.add(pos, "let the server's user read it", "zone %s: cannot read %s: %v", z.Name, z.File, reason(err))
+		c.file(pos, "let the server's user read it", "zone %s: cannot read %s: %v", z.Name, z.File, reason(err))
 		return
 	}
 	_ = f.Close() // nothing was written
@@ -214,5 +235,12 @@ func sameSocket(a, b netip.AddrPort) bool {
 func (c *checker) control() {
 	if n := len(c.plan.Control.Path); n > maxUnixPath {
 		c.add(c.plan.Control.Pos, "choose a shorter path", "control.path: %d octets, and a socket's path holds %d", n, maxUnixPath)
+	}
+	if c.plan.Control.Path == "" {
+		return
+	}
+	folder := filepath.Dir(c.plan.Control.Path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		c.add(c.plan.Control.Pos, "create it, owned by the user that the server runs as", "control.path: there is no folder %s", folder)
 	}
 }

@@ -52,6 +52,14 @@ func TestCheck(t *testing.T) {
 		{"metrics open", func(p *Plan) { p.Metrics.Listen = netip.MustParseAddrPort("192.0.2.1:0") }, []string{"from other machines", "port 0"}},
 		{"metrics on every address", func(p *Plan) { p.Metrics.Listen = netip.MustParseAddrPort("[::]:9153") }, []string{"from other machines"}},
 		{"control path", func(p *Plan) { p.Control.Path = strings.Repeat("x", 108) }, []string{"108 octets"}},
+		{"control socket in no folder", func(p *Plan) { p.Control.Path = filepath.Join(dir, "none", "sock") }, []string{"there is no folder"}},
+		{"group without user", func(p *Plan) { p.Server.Group = "0" }, []string{"without a user"}},
+		{"TCP on all addresses and on one", func(p *Plan) {
+			p.Listen = []Listen{{Scheme: "tcp", Addr: netip.MustParseAddrPort("127.0.0.1:5300")}, {Scheme: "tcp", Addr: netip.MustParseAddrPort("0.0.0.0:5300")}}
+		}, []string{"has this address already"}},
+		{"UDP on all addresses and on one", func(p *Plan) {
+			p.Listen = []Listen{{Scheme: "udp", Addr: netip.MustParseAddrPort("127.0.0.1:5300")}, {Scheme: "udp", Addr: netip.MustParseAddrPort("0.0.0.0:5300")}}
+		}, nil},
 		{"control path that fits", func(p *Plan) { p.Control.Path = strings.Repeat("x", 107) }, nil},
 		{"identity", func(p *Plan) {
 			p.Server.ID, p.Server.Version = strings.Repeat("x", 256), strings.Repeat("x", 256)

@@ -33,6 +33,10 @@ type Problem struct {
 	Pos  Pos
 	Text string // what is wrong
 	Mend string // what to write instead; may be empty
+
+	// ZoneFile tells that a zone's file cannot be read, and nothing else: a running
+	// server goes on with the version that it has.
+	ZoneFile bool
 }
 
 // Error is one line: position, what is wrong, the mend.
