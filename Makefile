@@ -16,7 +16,7 @@ BUILDVCS := $(shell git log -1 --format= >/dev/null 2>&1 && echo auto || echo fa
 # Debian puts servers where the path of an ordinary user does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
 
-.PHONY: build run test deps fmt vet staticcheck unit alloc cross fuzz conformance conformance-here
+.PHONY: build run test deps fmt vet staticcheck unit alloc narrow cross fuzz conformance conformance-here
 
 build:
 	CGO_ENABLED=0 $(GO) build -buildvcs=$(BUILDVCS) -trimpath -o waymark .
@@ -24,7 +24,7 @@ build:
 run: build
 	./waymark serve -c $(CONFIG)
 
-test: deps fmt vet staticcheck unit alloc cross conformance-here
+test: deps fmt vet staticcheck unit alloc narrow cross conformance-here
 	@echo "== all passed"
 
 # Names what is missing, installs it where it may.
@@ -54,6 +54,12 @@ unit:
 alloc:
 	@echo "== allocation tests and scripts, without the race detector"
 	@CGO_ENABLED=0 $(GO) test -run 'Alloc|TestScripts' ./...
+
+# What depends on the size of a word, on a machine of 32 bits.
+narrow:
+	@if [ "$$($(GO) env GOHOSTARCH)" = amd64 ]; then \
+		echo "== tests on 32 bits"; CGO_ENABLED=0 GOARCH=386 $(GO) test ./internal/listen ./internal/wire ./internal/qlog ./internal/app; \
+	fi
 
 cross:
 	@for target in linux/amd64 linux/arm64 linux/arm darwin/arm64 darwin/amd64 freebsd/amd64 windows/amd64; do \

@@ -29,9 +29,13 @@ type zoneCommands struct {
 
 func main() {
 	var c commands
-	ctx := kong.Parse(&c, kong.Name("waymark"), kong.Description("Waymark, a DNS server."), kong.UsageOnError(),
-		kong.BindTo(os.Stdout, (*io.Writer)(nil)))
-	err := ctx.Run()
+	parser := kong.Must(&c, kong.Name("waymark"), kong.Description("Waymark, a DNS server."), kong.BindTo(os.Stdout, (*io.Writer)(nil)))
+	ctx, err := parser.Parse(os.Args[1:])
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "waymark: reading the command line: %v (try waymark --help)\n", err)
+		os.Exit(1)
+	}
+	err = ctx.Run()
 	if err != nil && !errors.Is(err, cmd.ErrSilent) {
 		fmt.Fprintln(os.Stderr, "waymark:", err)
 	}

@@ -145,7 +145,7 @@ func TestBehaviourNegativeTTL(t *testing.T) {
 	}
 }
 
-// Behaviours 14 and 19: header bits of a query mean nothing but RD and CD, and the
+// Behaviours 14 and 19: header bits of a query mean nothing but RD, and the
 // question comes back letter for letter.
 func TestBehaviourHeaderBits(t *testing.T) {
 	r := behaviourServer(t)
@@ -163,8 +163,8 @@ func TestBehaviourHeaderBits(t *testing.T) {
 		binary.BigEndian.PutUint16(msg[2:], 1<<bit)
 		got := r.raw(msg)
 		want := uint16(0x8400)
-		if bit == 8 || bit == 4 {
-			want |= 1 << bit // RD and CD are copied
+		if bit == 8 {
+			want |= 1 << bit // RD is copied
 		}
 		if flags := binary.BigEndian.Uint16(got[2:]); flags != want {
 			t.Errorf("bit %d: flags %04x, want %04x", bit, flags, want)

@@ -49,13 +49,14 @@ func (in *inherited) take(f *os.File) {
 		}
 		_ = conn.Close()
 	} else if l, err := net.FileListener(f); err == nil {
-		if addr, ok := l.Addr().(*net.TCPAddr); ok {
+		addr, ok := l.Addr().(*net.TCPAddr)
+		if ok && in.tcp["tcp://"+plainAddr(addr.AddrPort()).String()] == nil {
 			in.tcp["tcp://"+plainAddr(addr.AddrPort()).String()] = l
 			return
 		}
 		_ = l.Close()
 	}
-	in.err = fmt.Errorf("taking inherited descriptor %d: neither a UDP nor a listening TCP socket", f.Fd())
+	in.err = fmt.Errorf("taking inherited descriptor %d: neither a UDP nor a listening TCP socket, or one of an address that came before", f.Fd())
 }
 
 // plainAddr is a without an IPv4 address dressed as IPv6.

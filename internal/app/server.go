@@ -170,6 +170,9 @@ func (s *Server) announce(w *world) {
 		fmt.Fprintf(&b, "listening on %s://%s\n", scheme, l.Addr())
 	}
 	fmt.Fprintf(&b, "serving %d zones with %d records\n", len(w.table.Zones()), w.records())
+	if len(w.plan.Zones) == 0 {
+		s.log.Warn("no zones: every query will be refused")
+	}
 	if len(s.listeners) > 0 && len(w.plan.Zones) > 0 {
 		addr := s.listeners[0].Addr()
 		fmt.Fprintf(&b, "try: %s query @%s %s SOA\n", s.name, addr, w.plan.Zones[0].Name)

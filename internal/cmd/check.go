@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 
@@ -10,13 +12,18 @@ import (
 // CheckCmd reads a configuration, tells everything that is wrong with it, and
 // changes nothing.
 type CheckCmd struct {
-	Config string `short:"c" required:"" placeholder:"FILE" help:"Configuration file to check."`
+	Config string `short:"c" xor:"file" placeholder:"FILE" help:"Configuration file to check."`
+	File   string `arg:"" optional:"" xor:"file" help:"The same, without -c."`
 }
 
 // Run writes one line per problem to stdout, "file:line:column: text (mend)",
 // and returns ErrSilent; without a problem it writes one line that says so.
 func (c *CheckCmd) Run(stdout io.Writer) error {
-	_, problems, err := config.Load(c.Config)
+	path := cmp.Or(c.Config, c.File)
+	if path == "" {
+		return errors.New("reading the command line: nothing to check: give -c FILE")
+	}
+	_, problems, err := config.Load(path)
 	if err != nil {
 		return err
 	}
@@ -28,6 +35,6 @@ func (c *CheckCmd) Run(stdout io.Writer) error {
 	if len(problems) > 0 {
 		return ErrSilent
 	}
-	_, err = fmt.Fprintf(stdout, "%s: no problems\n", c.Config)
+	_, err = fmt.Fprintf(stdout, "%s: no problems\n", path)
 	return err
 }

@@ -13,7 +13,9 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -77,9 +79,11 @@ func Listen(path string, h Handler, deadline func(time.Duration) time.Time, log 
 // Serve starts to answer requests.
 func (s *Server) Serve() { s.wg.Go(s.acceptLoop) }
 
-// listenPrivate makes a socket that only its owner may open.
+// listenPrivate makes a socket that only its owner may open: from the start where
+// the system takes the mode of a socket that is not bound yet, as Linux does.
 func listenPrivate(path string) (net.Listener, error) {
-	l, err := net.Listen("unix", path)
+	c := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error { return raw.Control(private) }}
+	l, err := c.Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +133,20 @@ func (s *Server) serve(conn net.Conn) {
 	} else {
 		_ = conn.SetDeadline(time.Time{}) // a reload may take as long as it takes
 		resp = s.handler(s.ctx, req)
+		resp.Text, resp.Error = shorten(resp.Text), shorten(resp.Error)
 		_ = conn.SetDeadline(s.deadline(patience))
 	}
 	_ = json.NewEncoder(conn).Encode(resp) // who has gone does not read it
+}
+
+// shorten cuts text so that a response stays below maxLine, whatever JSON makes of
+// it.
+func shorten(text string) string {
+	const most = maxLine / 16
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " … and more"
 }
 
 func readLine(r io.Reader, into any) error {

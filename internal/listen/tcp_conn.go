@@ -195,16 +195,18 @@ func (c *tcpConn) keepalive(r *serve.Request) bool {
 	return true
 }
 
-// flush sends the responses that are ready and publishes what was counted. It is
-// false where the client does not take them.
+// flush publishes what was counted, so that who has an answer finds it counted,
+// and sends the responses that are ready. It is false where the client does not
+// take them.
 func (c *tcpConn) flush(w *workspace) bool {
+	c.t.cfg.Worker.Stats.Publish(&w.counts)
+	c.t.cfg.Worker.Shared.Flush()
 	ok := w.size == 0 || c.send(w.out[:w.size]) == nil
 	if !ok {
 		w.counts[stats.SendFailed] += uint64(w.ready)
+		c.t.cfg.Worker.Stats.Publish(&w.counts)
 	}
 	w.size, w.ready = 0, 0
-	c.t.cfg.Worker.Stats.Publish(&w.counts)
-	c.t.cfg.Worker.Shared.Flush()
 	return ok
 }
 
@@ -250,11 +252,11 @@ func (k *parkedTCP) resumeLoop() {
 	if k.h.Resume(cfg.Parked.ctx, &k.req) == serve.Done {
 		k.req.Fit(cfg.UDPSize)
 		answered(&b, &k.req)
+		cfg.Worker.Shared.Observe(&k.req)
+		cfg.Worker.Stats.Publish(&b)
 		if c.send(frame(k.buf, k.req.Out)) != nil {
 			b[stats.SendFailed]++
 		}
-		cfg.Worker.Shared.Observe(&k.req)
-		cfg.Worker.Shared.Flush()
 	} else {
 		b[stats.DroppedPolicy]++
 	}

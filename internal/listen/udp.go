@@ -229,23 +229,28 @@ func (w *parkedUDP) resumeLoop() {
 	var b stats.Batch
 	if w.h.Resume(p.ctx, &w.req) == serve.Done {
 		w.req.Fit(w.u.cfg.UDPSize)
+		answered(&b, &w.req)
+		w.u.worker.Shared.Observe(&w.req)
+		w.u.worker.Stats.Publish(&b)
 		if err := w.to.send(w.u.conn, w.req.Out); err != nil {
 			b[stats.SendFailed]++
 		}
-		answered(&b, &w.req)
-		w.u.worker.Shared.Observe(&w.req)
 	} else {
 		b[stats.DroppedPolicy]++
 	}
 	w.u.worker.Stats.Publish(&b)
 }
 
-// endBatch publishes what a batch counted and observed. more tells whether it was
-// full, so that another waits already.
-func (u *udpReader) endBatch(more bool) {
+// publish makes what a batch counted and observed visible.
+func (u *udpReader) publish() {
 	u.worker.Stats.Publish(&u.counts)
 	u.worker.Observer.Flush()
-	if !more {
+}
+
+// rest lets other goroutines have the processor after some full batches. full
+// tells whether the last one was, so that another waits already.
+func (u *udpReader) rest(full bool) {
+	if !full {
 		u.full = 0
 		return
 	}

@@ -175,8 +175,9 @@ func (u *udpReader) batch(fd uintptr) bool {
 		}
 		ready++
 	}
+	u.publish() // first: who has an answer finds it counted
 	u.send(fd, ready)
-	u.endBatch(n == batchSize)
+	u.rest(n == batchSize)
 	return true
 }
 

@@ -117,7 +117,7 @@ func TestAllocUDP(t *testing.T) {
 			u, h := direct(t)
 			if n := testing.AllocsPerRun(100, func() {
 				u.serveOne(h, c.query, u.replies[:replySize], source{u, 0})
-				u.endBatch(false)
+				u.publish()
 			}); n != 0 {
 				t.Errorf("%v allocations for a query, want none", n)
 			}

@@ -73,10 +73,10 @@ func (u *udpReader) serveNext(more bool) bool {
 	u.req.At = u.cfg.Now()
 	u.from = source{from, u.control[:size]}
 	out := u.serveOne(u.cfg.Entry.load(), u.query[:n:querySize], u.reply, u.from)
+	u.publish()
 	if out != nil && u.from.send(u.conn, out) != nil {
 		u.counts[stats.SendFailed]++
 	}
-	u.endBatch(false)
 	return true
 }
 

@@ -28,7 +28,7 @@ const optSize = 11
 // serves one goroutine and is used again for the next response; it allocates
 // nothing.
 type Builder struct {
-	Flags    uint16 // AA, TC, RA, AD of the response; End adds the rest
+	Flags    uint16 // AA, TC, RA, AD, CD of the response; End adds the rest
 	Referral bool   // the response delegates: glue below the zone cut has to fit
 
 	q      *Query
@@ -183,13 +183,6 @@ func (b *Builder) reserve() int {
 	return 0
 }
 
-// Clear drops all records and their flags, to write something else.
-func (b *Builder) Clear() {
-	q, opts := b.q, b.opts
-	b.Begin(q, b.buf)
-	b.opts = opts
-}
-
 // End writes the header and returns the response, whole, without its OPT
 // record: what after-hooks and the cache see.
 func (b *Builder) End(rcode Rcode) []byte {
@@ -200,8 +193,9 @@ func (b *Builder) End(rcode Rcode) []byte {
 
 func (b *Builder) header() {
 	h := b.buf[:HeaderSize]
-	// RD and CD are copied, all else of the query's flags is ignored.
-	flags := FlagQR | b.q.Flags&(opcodeMask|FlagRD|FlagCD) | b.Flags | uint16(b.rcode&15)
+	// RD is copied, all else of the query's flags is ignored: an authoritative
+	// response has CD clear (RFC 4035 §3.1.6).
+	flags := FlagQR | b.q.Flags&(opcodeMask|FlagRD) | b.Flags | uint16(b.rcode&15)
 	binary.BigEndian.PutUint32(h, uint32(b.q.ID)<<16|uint32(flags))
 	binary.BigEndian.PutUint32(h[4:], uint32(b.counts[0])<<16|uint32(b.counts[1]))
 	binary.BigEndian.PutUint32(h[8:], uint32(b.counts[2])<<16|uint32(b.counts[3]))

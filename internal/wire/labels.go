@@ -44,10 +44,6 @@ func HashName(name Name) uint64 {
 	return l.Hash[0]
 }
 
-// Child is the hash of the name that has label (with its length octet) in front
-// of the name whose hash is parent.
-func Child(parent uint64, label []byte) uint64 { return hashLabel(parent, label) }
-
 const (
 	mul1 = 0x9e3779b97f4a7c15
 	mul2 = 0xd6e8feb86659fd93

@@ -53,9 +53,6 @@ func (e *EDNS) Option(code uint16) (data []byte, ok bool) {
 // Opcode is the kind of query.
 func (q *Query) Opcode() int { return int(q.Flags&opcodeMask) >> opcodeShift }
 
-// Questions is QDCOUNT as the header has it.
-func (q *Query) Questions() int { return int(binary.BigEndian.Uint16(q.Msg[4:])) }
-
 // Parse makes q a view of msg. Errors are ErrShort, ErrResponse and ErrFormat;
 // with ErrFormat the header is set, and Name where the question could be read.
 func (q *Query) Parse(msg []byte) error {

@@ -106,32 +106,29 @@ func (w *work) additional() {
 	for i := w.extra.extra; i != 0; i++ {
 		e := &z.extras[i-1]
 		owner := z.extraName(e)
-		w.addExtra(owner, e, wire.TypeA)
-		w.addExtra(owner, e, wire.TypeAAAA)
-		if w.typ == wire.TypeSVCB || w.typ == wire.TypeHTTPS {
-			w.addExtra(owner, e, w.typ)
+		fits := w.addExtra(owner, e, wire.TypeA) && w.addExtra(owner, e, wire.TypeAAAA)
+		if fits && (w.typ == wire.TypeSVCB || w.typ == wire.TypeHTTPS) {
+			fits = w.addExtra(owner, e, w.typ)
 		}
-		if e.last {
+		if e.last || !fits { // glue comes first, so that nothing after it is needed
 			break
 		}
 	}
 }
 
-func (w *work) addExtra(owner wire.Name, e *extra, typ uint16) {
+// addExtra adds the records of that type, where there are any. It is false where
+// they do not fit.
+func (w *work) addExtra(owner wire.Name, e *extra, typ uint16) bool {
 	z := w.z
 	s := z.set(e.node, typ)
 	if s == nil || s == w.extra {
-		return
+		return true
 	}
-	rr := z.rrset(s)
-	ok := false
-	if w.do && s.sig != 0 {
-		sigs := z.sigSet(s)
-		ok = w.b.Add(wire.Additional, owner, &rr, &sigs)
-	} else {
-		ok = w.b.Add(wire.Additional, owner, &rr, nil)
+	if w.add(wire.Additional, owner, s) {
+		return true
 	}
-	if !ok && e.glue {
+	if e.glue {
 		w.b.Truncate()
 	}
+	return false
 }

@@ -348,15 +348,15 @@ func (w *work) negative() {
 	w.b.Add(wire.Authority, z.name, &soa, nil)
 }
 
-// add adds a set, with its signatures where the client wants them.
-func (w *work) add(section wire.Section, owner wire.Name, s *set) {
+// add adds a set, with its signatures where the client wants them. It is false
+// where they do not fit.
+func (w *work) add(section wire.Section, owner wire.Name, s *set) bool {
 	rr := w.z.rrset(s)
 	if w.do && s.sig != 0 {
 		sigs := w.z.sigSet(s)
-		w.b.Add(section, owner, &rr, &sigs)
-		return
+		return w.b.Add(section, owner, &rr, &sigs)
 	}
-	w.b.Add(section, owner, &rr, nil)
+	return w.b.Add(section, owner, &rr, nil)
 }
 
 // sigSet is the signatures of s as a Builder takes them.

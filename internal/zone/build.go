@@ -19,6 +19,8 @@ var (
 	ErrOutOfZone = errors.New("record outside the zone")
 	ErrRDATA     = errors.New("RDATA does not have the layout of its type")
 	ErrTooLarge  = errors.New("zone larger than 4 GiB")
+	ErrLargeSet  = errors.New("more than 65,535 records of one type at one name")
+	ErrHashing   = errors.New("more than 2,500 iterations of NSEC3 hashing (RFC 9276: use none)")
 )
 
 // Builder collects records, in any order, and makes a Zone of them. It belongs
@@ -57,7 +59,8 @@ func NewBuilder(apex wire.Name, records int) *Builder {
 	b.z.data = make([]byte, 0, 40*records+64)
 	b.z.name = apex.Fold()
 	b.labels.Scan(b.z.name)
-	b.create(b.z.name, 0)
+	b.z.data = append(b.z.data, b.z.name...)
+	b.insert(b.create(0, 0), b.labels.Hash[0])
 	return b
 }
 
@@ -100,9 +103,13 @@ func (b *Builder) node(owner wire.Name) (uint32, error) {
 		return 0, fmt.Errorf("adding %s to zone %s: %w", owner, b.z.name, ErrOutOfZone)
 	}
 	n, at := b.z.closest(owner, &b.labels)
+	base := len(b.z.data)
+	if at > 0 { // new nodes share one name: an ancestor's is the end of its child's
+		b.z.data = append(b.z.data, owner...)
+	}
 	for at > 0 {
 		at--
-		n = b.create(owner[b.labels.Off[at]:], n)
+		n = b.create(base+int(b.labels.Off[at]), n)
 		b.insert(n, b.labels.Hash[at])
 	}
 	b.own(n, owner)
@@ -124,23 +131,15 @@ func (b *Builder) own(n uint32, owner wire.Name) {
 	}
 }
 
-// create adds a node without records; its name ends the data.
-func (b *Builder) create(name wire.Name, parent uint32) uint32 {
+// create adds a node without records, whose name ends the data and starts at off.
+func (b *Builder) create(off int, parent uint32) uint32 {
 	n := uint32(len(b.z.nodes))
-	off := uint32(len(b.z.data))
-	b.z.data = append(b.z.data, name...)
-	b.z.nodes = append(b.z.nodes, node{name: off, size: uint8(len(name)), above: none, wild: none, parent: parent})
-	labels := 0
-	if n > 0 {
-		labels = b.labels.N
-		if isWild(name) {
-			b.z.nodes[parent].wild = n
-		}
-	} else {
-		labels = name.Labels()
-		b.insert(0, b.labels.Hash[0])
+	name := b.z.data[off:]
+	b.z.nodes = append(b.z.nodes, node{name: uint32(off), size: uint8(len(name)), above: none, wild: none, parent: parent})
+	if n > 0 && isWild(name) {
+		b.z.nodes[parent].wild = n
 	}
-	b.z.depth = max(b.z.depth, labels)
+	b.z.depth = max(b.z.depth, b.labels.N)
 	return n
 }
 
@@ -170,7 +169,9 @@ func (b *Builder) put(n uint32, hash uint64) {
 
 // Zone makes the zone. The Builder is not to be used afterwards.
 func (b *Builder) Zone() (*Zone, error) {
-	b.group()
+	if err := b.group(); err != nil {
+		return nil, err
+	}
 	soa := b.z.set(0, wire.TypeSOA)
 	if soa == nil {
 		return nil, fmt.Errorf("building zone %s: %w", b.z.name, ErrNoSOA)
@@ -199,7 +200,7 @@ func (b *Builder) Zone() (*Zone, error) {
 
 // group sorts the records into sets and copies their RDATA together, in the
 // order of the nodes.
-func (b *Builder) group() {
+func (b *Builder) group() error {
 	less := func(x, y record) int {
 		switch {
 		case x.node != y.node:
@@ -220,33 +221,51 @@ func (b *Builder) group() {
 	b.z.sets = make([]set, 0, len(b.z.nodes))
 	old := b.z.data
 	b.z.data = make([]byte, 0, len(old))
-	node := 0
-	for i := 0; i < len(b.records); {
-		first := b.records[i]
-		for ; node <= int(first.node); node++ {
-			b.keepName(node, old)
-			b.z.nodes[node].first = uint32(len(b.z.sets))
+	node, kept := 0, 0
+	place := func() {
+		if node == kept {
+			kept = b.keepNames(node, old)
 		}
-		i = b.groupSet(i, old)
+		b.z.nodes[node].first = uint32(len(b.z.sets))
+		node++
 	}
-	for ; node < len(b.z.nodes); node++ {
-		b.keepName(node, old)
+	for i := 0; i < len(b.records); {
+		for node <= int(b.records[i].node) {
+			place()
+		}
+		var err error
+		if i, err = b.groupSet(i, old); err != nil {
+			return err
+		}
+	}
+	for node < len(b.z.nodes) {
+		place()
 	}
 	b.records = nil
 	b.attachSigs()
+	return nil
 }
 
-// keepName copies a node's name to the new data.
-func (b *Builder) keepName(n int, old []byte) {
-	nd := &b.z.nodes[n]
-	off := uint32(len(b.z.data))
-	b.z.data = append(b.z.data, old[nd.name:nd.name+uint32(nd.size)]...)
-	nd.name = off
+// keepNames copies the name of node n to the new data, and with it those of the
+// nodes that follow and share it. It returns the index behind them.
+func (b *Builder) keepNames(n int, old []byte) int {
+	nodes := b.z.nodes
+	end := func(i int) uint32 { return nodes[i].name + uint32(nodes[i].size) }
+	last := n
+	for last+1 < len(nodes) && end(last+1) == end(n) {
+		last++
+	}
+	deepest := &nodes[last]
+	b.z.data = append(b.z.data, old[deepest.name:deepest.name+uint32(deepest.size)]...)
+	for i := n; i <= last; i++ {
+		nodes[i].name = uint32(len(b.z.data)) - uint32(nodes[i].size)
+	}
+	return last + 1
 }
 
 // groupSet makes one set of the records from i on that belong together and
 // returns the index behind them.
-func (b *Builder) groupSet(i int, old []byte) int {
+func (b *Builder) groupSet(i int, old []byte) (int, error) {
 	first := b.records[i]
 	s := set{off: uint32(len(b.z.data)), ttl: first.ttl, typ: first.typ}
 	for ; i < len(b.records); i++ {
@@ -255,8 +274,11 @@ func (b *Builder) groupSet(i int, old []byte) int {
 			break
 		}
 		rdata := old[r.off : r.off+2+uint32(r.size)]
-		if b.repeated(&s, rdata[2:]) || s.count == math.MaxUint16 {
+		if b.repeated(&s, rdata[2:]) {
 			continue
+		}
+		if s.count == math.MaxUint16 { // no message could hold more
+			return 0, fmt.Errorf("building zone %s: %s %s: %w", b.z.name, b.z.owner(r.node), wire.TypeString(r.typ), ErrLargeSet)
 		}
 		b.z.data = append(b.z.data, rdata...)
 		s.size = uint32(len(b.z.data)) - s.off
@@ -268,7 +290,7 @@ func (b *Builder) groupSet(i int, old []byte) int {
 		s.typ = first.covers
 		s.extra = first.node // until attachSigs
 		b.z.sigs = append(b.z.sigs, s)
-		return i
+		return i, nil
 	}
 	b.z.sets = append(b.z.sets, s)
 	nd.count++
@@ -282,7 +304,7 @@ func (b *Builder) groupSet(i int, old []byte) int {
 			nd.flags |= isCut
 		}
 	}
-	return i
+	return i, nil
 }
 
 // fewRecords is where comparing a record with all others of its set becomes dearer
@@ -345,21 +367,35 @@ func (b *Builder) attachSigs() {
 	}
 }
 
-// occlude notes for each node the topmost zone cut or DNAME above it.
+// occlude notes for each node the topmost zone cut or DNAME above it. Parents come
+// before their children.
 func (b *Builder) occlude() {
 	nodes := b.z.nodes
 	for i := 1; i < len(nodes); i++ {
-		for p := uint32(i); p != 0; {
-			p = nodes[p].parent
-			if nodes[p].flags&(isCut|hasDNAME) != 0 {
-				nodes[i].above = p
-			}
+		parent := nodes[i].parent
+		if nodes[i].above = nodes[parent].above; nodes[i].above == none && nodes[parent].flags&(isCut|hasDNAME) != 0 {
+			nodes[i].above = parent
 		}
 	}
 }
 
-// trim gives back what the slices hold beyond their length.
+// trim gives back what the slices hold far beyond their length, and counts.
 func (z *Zone) trim() {
-	z.nodes, z.sets, z.sigs = slices.Clip(z.nodes), slices.Clip(z.sets), slices.Clip(z.sigs)
-	z.extras, z.data = slices.Clip(z.extras), slices.Clip(z.data)
+	z.nodes, z.sets, z.sigs = tight(z.nodes), tight(z.sets), tight(z.sigs)
+	z.extras, z.data = tight(z.extras), tight(z.data)
+	z.records = len(z.nsec3.links)
+	for i := range z.sets {
+		z.records += int(z.sets[i].count)
+	}
+	for i := range z.sigs {
+		z.records += int(z.sigs[i].count)
+	}
+}
+
+// tight is s, copied where an eighth or more of it is empty.
+func tight[T any](s []T) []T {
+	if cap(s)-len(s) < cap(s)/8 {
+		return s
+	}
+	return slices.Clone(s)
 }

@@ -1,6 +1,7 @@
 package zone_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -145,6 +146,7 @@ func TestErrors(t *testing.T) {
 		{"NSEC3 at the apex", soa + "@ NSEC3 1 0 0 - 0p9mhaveqvm6t7vbl5lop2u3t2rp3tom A\n", zone.ErrRDATA},
 		{"NSEC3 below a name", soa + "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom.x NSEC3 1 0 0 - 0p9mhaveqvm6t7vbl5lop2u3t2rp3tom A\n", zone.ErrRDATA},
 		{"NSEC3 owner is no hash", soa + "0p9mhaveqvm6t7vbl5lop2u3t2rp3toz NSEC3 1 0 0 - 0p9mhaveqvm6t7vbl5lop2u3t2rp3tom A\n", zone.ErrRDATA},
+		{"too many NSEC3 iterations", soa + "@ NSEC3PARAM 1 0 2501 -\n0p9mhaveqvm6t7vbl5lop2u3t2rp3tom NSEC3 1 0 2501 - 0p9mhaveqvm6t7vbl5lop2u3t2rp3tom A\n", zone.ErrHashing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := zone.NewBuilder(testkit.Name(t, "example.org."), 0)
@@ -160,6 +162,33 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
 		})
+	}
+}
+
+// TestLargeSet: what no message could count is refused, and what it could is
+// taken, duplicates apart, in a time that does not grow with the square.
+func TestLargeSet(t *testing.T) {
+	apex := testkit.Name(t, "example.org.")
+	for _, c := range []struct {
+		records int
+		want    error
+	}{{65_535, nil}, {65_536, zone.ErrLargeSet}} {
+		b := zone.NewBuilder(apex, 0)
+		soa := append(append([]byte{0}, 0), make([]byte, 20)...)
+		if err := b.Add(apex, wire.TypeSOA, 60, soa); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			for i := range c.records {
+				if err := b.Add(apex, wire.TypeA, 60, binary.BigEndian.AppendUint32(nil, uint32(i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		z, err := b.Zone()
+		if !errors.Is(err, c.want) || err == nil && z.Records() != c.records+1 {
+			t.Errorf("%d records: %v", c.records, err)
+		}
 	}
 }
 

@@ -24,6 +24,10 @@ type nsec3Link struct {
 	set  set
 }
 
+// maxIterations is the most that RFC 5155 §10.3 lets any zone have: a negative
+// answer costs a millisecond with it, and one with what the field can hold 20.
+const maxIterations = 2500
+
 // in tells whether the zone is signed with NSEC3.
 func (c *nsec3Chain) in() bool { return len(c.links) > 0 }
 
@@ -65,6 +69,9 @@ func (b *Builder) buildNSEC3() error {
 	p, ok := z.chosen(param)
 	if !ok {
 		return fmt.Errorf("building zone %s: NSEC3PARAM: %w", z.name, ErrRDATA)
+	}
+	if p.Iterations > maxIterations {
+		return fmt.Errorf("building zone %s: %w", z.name, ErrHashing)
 	}
 	z.nsec3.params = dnssec.NSEC3Params{Iterations: p.Iterations, Salt: slices.Clone(p.Salt)}
 	slices.SortStableFunc(b.nsec3, func(x, y nsec3Record) int {

@@ -76,6 +76,7 @@ func TestReadRecords(t *testing.T) {
 	long := strings.Repeat("x", 255)
 	tests := []struct{ name, text, want string }{
 		{"plain", "a 60 IN A 192.0.2.1\n", "1 a.example.org. 60 A c0000201"},
+		{"byte order mark", "\xef\xbb\xbfa 60 A 192.0.2.1\n", "1 a.example.org. 60 A c0000201"},
 		{"class before TTL, RFC 1035 5.1", "a IN 60 A 192.0.2.1\n", "1 a.example.org. 60 A c0000201"},
 		{"owner omitted", "a 60 A 192.0.2.1\n\tA 192.0.2.2\n", "1 a.example.org. 60 A c0000201|2 a.example.org. 60 A c0000202"},
 		{"owner omitted behind $ORIGIN", "a 60 A 192.0.2.1\n$ORIGIN b\n A 192.0.2.2\n", "1 a.example.org. 60 A c0000201|3 a.example.org. 60 A c0000202"},

@@ -1,6 +1,7 @@
 package zonefile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -39,8 +40,12 @@ type source struct {
 	eof   bool
 	st    state
 
+	begun  bool // something was read
 	inLine bool // what is read next begins inside a line that is dropped
 }
+
+// byteOrderMark is what some editors put in front of a text (RFC 3629 §6).
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // file splits the file at path, opened as f, whose first line gets st.
 func (s *splitter) file(f *os.File, st state, depth int) error {
@@ -72,6 +77,10 @@ func (s *splitter) chunk(src *source) error {
 	}
 	if src.inLine {
 		c.text = append(c.text[:0], src.restOfLine(c.text)...)
+	}
+	if !src.begun {
+		src.begun = true
+		c.text = append(c.text[:0], bytes.TrimPrefix(c.text, byteOrderMark)...)
 	}
 	c.start = src.st
 	end, next := s.scan(c.text, src)
