@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -108,8 +109,8 @@ func signal(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("no signal %s", args[0])
 	}
 	for _, c := range ts.BackgroundCmds() {
-		if c.ProcessState == nil {
-			ts.Check(c.Process.Signal(s))
+		if err := c.Process.Signal(s); !errors.Is(err, os.ErrProcessDone) {
+			ts.Check(err)
 		}
 	}
 }
