@@ -24,8 +24,9 @@ const socketBuffer = 4 << 20
 // the server from stopping.
 const drainBatches = socketBuffer / (256 * batchSize)
 
-// controlSize holds one PKTINFO control message of either family.
-const controlSize = 48
+// controlSize holds one PKTINFO control message of either family and one
+// UDP_SEGMENT.
+const controlSize = 64
 
 // SharesPort tells whether several sockets can have one port, as several workers
 // need.
@@ -47,9 +48,13 @@ type batchIO struct {
 	names    [batchSize]unix.RawSockaddrInet6
 	queries  []byte
 	replies  []byte
-	controls []byte // empty where the socket is bound to one address
+	controls []byte // of both directions, controlSize for each slot
 	readErr  syscall.Errno
 	step     func(fd uintptr) bool
+
+	pktinfo bool             // the kernel tells which address a query came to
+	from    [batchSize]uint8 // slot of each response
+	whole   bool             // the kernel, or the way out, does not cut messages
 }
 
 // socketOptions prepares a socket before it is bound.
@@ -95,9 +100,9 @@ func (b *batchIO) open(conn *net.UDPConn, c *UDPConfig) error {
 	b.raw = raw
 	b.queries = make([]byte, batchSize*querySize)
 	b.replies = make([]byte, batchSize*replySize)
-	if local := conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr(); local.IsUnspecified() {
-		b.controls = make([]byte, batchSize*controlSize)
-	} else {
+	b.controls = make([]byte, batchSize*controlSize)
+	b.pktinfo = conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().IsUnspecified()
+	if !b.pktinfo {
 		raw.Control(func(fd uintptr) { // costs 3 % and tells nothing new
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_PKTINFO, 0)
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 0)
@@ -107,10 +112,9 @@ func (b *batchIO) open(conn *net.UDPConn, c *UDPConfig) error {
 		b.inVec[i] = unix.Iovec{Base: &b.queries[i*querySize], Len: querySize}
 		h := &b.in[i].hdr
 		h.Name, h.Iov, h.Iovlen = (*byte)(unsafe.Pointer(&b.names[i])), &b.inVec[i], 1
-		if b.controls != nil {
+		if b.pktinfo {
 			h.Control = &b.controls[i*controlSize]
 		}
-		b.out[i].hdr.Iov, b.out[i].hdr.Iovlen = &b.outVec[i], 1
 	}
 	return nil
 }
@@ -169,14 +173,16 @@ func (u *udpReader) batch(fd uintptr) bool {
 		u.outVec[ready] = unix.Iovec{Base: &out[0]}
 		u.outVec[ready].SetLen(len(out))
 		o.hdr.Name, o.hdr.Namelen = m.hdr.Name, m.hdr.Namelen
+		o.hdr.Iov, o.hdr.Iovlen = &u.outVec[ready], 1
 		o.hdr.Control, o.hdr.Controllen = nil, 0
-		if u.controls != nil {
+		if u.pktinfo {
 			u.answerFrom(i, o)
 		}
+		u.from[ready] = uint8(i)
 		ready++
 	}
 	u.publish() // first: who has an answer finds it counted
-	u.send(fd, ready)
+	u.send(fd, u.merge(ready))
 	u.rest(n == batchSize)
 	return true
 }
@@ -186,7 +192,7 @@ func (u *udpReader) batch(fd uintptr) bool {
 func (u *udpReader) receive(fd uintptr) int {
 	for i := range u.in {
 		u.in[i].hdr.Namelen = unix.SizeofSockaddrInet6
-		if u.controls != nil {
+		if u.pktinfo {
 			u.in[i].hdr.SetControllen(controlSize)
 		}
 	}
@@ -218,6 +224,9 @@ func (u *udpReader) send(fd uintptr, n int) {
 			tries++
 			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 			_, _ = unix.Poll(poll, 1)
+		case u.out[off].hdr.Iovlen > 1:
+			u.sendEach(fd, &u.out[off].hdr)
+			off++
 		default:
 			u.counts[stats.SendFailed]++
 			off++
@@ -262,7 +271,7 @@ type kept struct {
 // keep copies what the slot knows.
 func (s source) keep() kept {
 	k := kept{to: s.u.names[s.i], size: s.u.in[s.i].hdr.Namelen}
-	if s.u.controls != nil {
+	if s.u.pktinfo {
 		var o mmsg
 		s.u.answerFrom(s.i, &o)
 		k.control = append([]byte(nil), s.u.controls[s.i*controlSize:][:o.hdr.Controllen]...)
