@@ -16,7 +16,8 @@ func DefaultServer() Server {
 		// Fits the smallest IPv6 MTU: 1280 less 40 (IPv6) and 8 (UDP), so a
 		// response is not fragmented. The value of the DNS flag day of 2020.
 		UDPSize: 1232,
-		// With 4 KiB for each, 64 MiB at the most.
+		// Each has room for the longest response while it waits, 64 KiB: 1 GiB at
+		// the most. No program of this version waits yet.
 		Parked: 16384,
 		// As long as a stub resolver waits before it asks again (resolv.conf's
 		// timeout is 5 seconds): who has not been answered by then has left.
