@@ -26,8 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // and no hanging test.
 const patience = 10 * time.Second
 
-// desk is a Handler that does what the first label of the name says: "now", "big"
-// and "huge" are answered with a TXT record of 1, 20 and 240 strings, "drop" is
+// desk is a Handler that does what the first label of the name says: "now", "large",
+// "big" and "huge" are answered with a TXT record of 1, 10, 20 and 240 strings, "drop" is
 // dropped, "wait" waits for let.
 type desk struct {
 	waiting chan uint16 // IDs of the requests that wait, as they begin to
@@ -42,7 +42,7 @@ type desk struct {
 func newDesk() *desk {
 	return &desk{
 		waiting: make(chan uint16, 1024),
-		sets:    map[string]*wire.RRset{"now": text(1), "big": text(20), "huge": text(240)},
+		sets:    map[string]*wire.RRset{"now": text(1), "large": text(10), "big": text(20), "huge": text(240)},
 		gates:   map[uint16]chan struct{}{},
 		seen:    map[uint16]netip.AddrPort{},
 	}

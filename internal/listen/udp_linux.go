@@ -225,7 +225,7 @@ func (u *udpReader) send(fd uintptr, n int) {
 			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 			_, _ = unix.Poll(poll, 1)
 		case u.out[off].hdr.Iovlen > 1:
-			u.sendEach(fd, &u.out[off].hdr)
+			u.sendEach(fd, &u.out[off].hdr, e)
 			off++
 		default:
 			u.counts[stats.SendFailed]++

@@ -20,7 +20,12 @@ import (
 
 // maxSegmented is the most octets of one message: the kernel takes 65,507 less
 // some headers. It cuts a message into 64 pieces or more, and a batch has 32.
-const maxSegmented = 60_000
+// maxPiece is the most octets of a piece: the kernel cuts none that are longer
+// than a packet on the way out, and this fits every way that IPv6 takes.
+const (
+	maxSegmented = 60_000
+	maxPiece     = 1280 - 40 - 8
+)
 
 // merge joins the first n messages of out where it can and returns how many are
 // left.
@@ -28,7 +33,8 @@ func (u *udpReader) merge(n int) int {
 	if u.whole || n < 2 {
 		return n
 	}
-	last, size, total, closed := 0, u.outVec[0].Len, u.outVec[0].Len, false
+	last, size, total := 0, u.outVec[0].Len, u.outVec[0].Len
+	closed := size > maxPiece
 	for i := 1; i < n; i++ {
 		m, next := &u.out[last].hdr, u.outVec[i].Len
 		if !closed && next <= size && total+next <= maxSegmented && u.sameWay(i, m) {
@@ -40,7 +46,7 @@ func (u *udpReader) merge(n int) int {
 		u.cutInto(last, int(size))
 		last++
 		u.out[last].hdr, u.from[last] = u.out[i].hdr, u.from[i]
-		size, total, closed = next, next, false
+		size, total, closed = next, next, next > maxPiece
 	}
 	u.cutInto(last, int(size))
 	return last + 1
@@ -80,10 +86,10 @@ func (u *udpReader) sameWay(i int, m *unix.Msghdr) bool {
 	return o.Controllen == 0 || bytes.Equal(unsafe.Slice(o.Control, int(o.Controllen)), unsafe.Slice(m.Control, int(m.Controllen)))
 }
 
-// sendEach sends the pieces of a message that the kernel did not cut, each for
-// itself, and from then on joins none.
-func (u *udpReader) sendEach(fd uintptr, h *unix.Msghdr) {
-	u.whole = true
+// sendEach sends the pieces of a message that the kernel did not take for the
+// reason why, each for itself. Where it cannot cut, no others are joined.
+func (u *udpReader) sendEach(fd uintptr, h *unix.Msghdr, why syscall.Errno) {
+	u.whole = why == unix.EIO || why == unix.EINVAL || why == unix.EOPNOTSUPP || why == unix.EMSGSIZE
 	told := int(h.Controllen) - unix.CmsgSpace(2)
 	pieces := unsafe.Slice(h.Iov, int(h.Iovlen))
 	for i := range pieces {

@@ -29,6 +29,7 @@ func segmentClient(t *testing.T, addr string) (*udpReader, *net.UDPConn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	l.readers[0].cfg.UDPSize = 4096
 	return l.readers[0], c
 }
 
@@ -69,6 +70,7 @@ func TestJoined(t *testing.T) {
 	}{
 		{"of one size", same, []uint64{6}},
 		{"one", same[:1], []uint64{1}},
+		{"longer than a packet may be", [][]byte{withOPT(question(1, "large.example."), 4096), withOPT(question(2, "large.example."), 4096)}, []uint64{1, 1}},
 		{"a longer one in the middle", [][]byte{same[0], same[1], longer, same[2], same[3]}, []uint64{2, 2, 1}},
 		{"a longer one first", [][]byte{longer, same[0], same[1]}, []uint64{2, 1}},
 	} {
