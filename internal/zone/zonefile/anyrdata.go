@@ -92,8 +92,10 @@ func fewestWords(t uint16) int {
 		return 9
 	case dns.TypeSOA:
 		return 7
-	case dns.TypeNAPTR, dns.TypeNSEC3:
+	case dns.TypeNAPTR:
 		return 6
+	case dns.TypeNSEC3: // without a type at an empty non-terminal
+		return 5
 	case dns.TypeDS, dns.TypeCDS, dns.TypeDLV, dns.TypeTA, dns.TypeKEY, dns.TypeDNSKEY, dns.TypeCDNSKEY, dns.TypeTLSA,
 		dns.TypeSMIMEA, dns.TypeCERT, dns.TypeNSEC3PARAM, dns.TypeSRV, dns.TypeZONEMD, dns.TypeIPSECKEY:
 		return 4

@@ -32,6 +32,7 @@ func parseText(t testing.TB, text []byte, slow bool) ([]string, []Problem) {
 }
 
 var seeds = []string{
+	"0p9mhaveqvm6t7vbl5lop2u3t2rp3tom 60 NSEC3 1 0 0 - 0p9mhaveqvm6t7vbl5lop2u3t2rp3tom\n",
 	"a 60 IN A 192.0.2.1\n", "a IN 60 AAAA 2001:db8::1\n", "a AAAA 1:2:3:4:5:6:7::\n", "a AAAA ::\n", "a AAAA ::1:2\n",
 	"@ SOA ns hm 1 2h 3 4 5\n", "@ NS \\065b.c\n b NS @\n", "a MX 10 mail\n", "_s._t SRV 0 5 65535 .\n",
 	"a TXT \"x;\\\"y\" z\\032\\\\\n", "a TXT " + strings.Repeat("x", 300) + "\n", "a CNAME b..c\n",

@@ -77,6 +77,8 @@ func TestReadRecords(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"plain", "a 60 IN A 192.0.2.1\n", "1 a.example.org. 60 A c0000201"},
 		{"byte order mark", "\xef\xbb\xbfa 60 A 192.0.2.1\n", "1 a.example.org. 60 A c0000201"},
+		{"NSEC3 of an empty non-terminal, RFC 5155 7.1", "a 60 NSEC3 ( 1 0 0 -\n0p9mhaveqvm6t7vbl5lop2u3t2rp3tom )\n",
+			"1 a.example.org. 60 NSEC3 010000000014065368abeed7ec6e9feba96b8c8bc3e8b791f716"},
 		{"class before TTL, RFC 1035 5.1", "a IN 60 A 192.0.2.1\n", "1 a.example.org. 60 A c0000201"},
 		{"owner omitted", "a 60 A 192.0.2.1\n\tA 192.0.2.2\n", "1 a.example.org. 60 A c0000201|2 a.example.org. 60 A c0000202"},
 		{"owner omitted behind $ORIGIN", "a 60 A 192.0.2.1\n$ORIGIN b\n A 192.0.2.2\n", "1 a.example.org. 60 A c0000201|3 a.example.org. 60 A c0000202"},
