@@ -370,3 +370,27 @@ func FuzzParseLookup(f *testing.F) {
 		}
 	})
 }
+
+// A response may write the name of its question with other escapes than the
+// command line did: bytes count, not text.
+func TestAnswersByName(t *testing.T) {
+	for _, c := range []struct {
+		asked, answered string
+		want            bool
+	}{
+		{`a\046dot.example.`, `a\.dot.example.`, true},
+		{`\119ww.example.`, `WWW.example.`, true},
+		{`x@y.example.`, `x\@y.example.`, true},
+		{"bücher.example.", `b\195\188cher.example.`, true},
+		{`a\.dot.example.`, `a.dot.example.`, false},
+		{`a.example.`, `b.example.`, false},
+	} {
+		q, r := new(dns.Msg), new(dns.Msg)
+		q.SetQuestion(c.asked, dns.TypeA)
+		r.SetReply(q)
+		r.Question[0].Name = c.answered
+		if got := answers(r, q); got != c.want {
+			t.Errorf("asked %s, answered %s: taken %v", c.asked, c.answered, got)
+		}
+	}
+}
