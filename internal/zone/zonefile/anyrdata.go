@@ -64,7 +64,8 @@ func (p *parser) parseRest() error {
 	if dns.TypeToRR[p.rrtype] == nil {
 		return bad("has no presentation format that is known")
 	}
-	if len(strings.Fields(string(p.rest))) < fewestWords(p.rrtype) {
+	// collect put one blank between two words; one inside a string counts too much.
+	if bytes.Count(p.rest, []byte{' '})+1 < fewestWords(p.rrtype) {
 		return bad("it ends too early")
 	}
 	text := ". 0 IN " + typeName(p.rrtype) + " " + string(p.rest) + "\n"

@@ -41,7 +41,7 @@ var seeds = []string{
 	"a NSEC3 1 0 10 - 0123456789abcdefghijklmnopqrstuv A RRSIG\n", "a NSEC3PARAM 1 0 0 abcd\n",
 	"a TLSA 3 1 1 00ff\n", "a SSHFP 1 1 00ff\n", "a A \\# 4 c0000201\n", "a ( A ; c\n 192.0.2.1 )\n",
 	"a HTTPS 1 . alpn=\"h2,h3\"\n", "$ORIGIN x\n$TTL 5\na A 192.0.2.1\n", "a CAA 0 issue \"x\"\n",
-	"a DNAME b\na PTR c\n", "a SPF \"\"\n", "a A 1.2.3.4\r\n\r\nb A 1.2.3.4",
+	"a TXT \x0b\n", "a DNAME b\na PTR c\n", "a SPF \"\"\n", "a A 1.2.3.4\r\n\r\nb A 1.2.3.4",
 }
 
 // FuzzFastPath compares the direct path with miekg/dns on the same text.
