@@ -114,7 +114,7 @@ func (s *Server) start(ctx context.Context, p *plan.Plan) error {
 	}
 	w, failed, err := s.build(ctx, p, nil, all)
 	for _, f := range failed {
-		s.log.Error("zone not loaded", "error", f)
+		s.log.Error("zone not loaded, its names answer SERVFAIL until it is", "error", f)
 	}
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(
 			zones[i], r.files = before, old.files[i]
 		case r.err != nil:
 			zones[i] = before
-			failed = append(failed, keptError(r.err, before))
+			failed = append(failed, keptError(r.err, before, old != nil))
 		default:
 			zones[i] = r.zone
 			s.compare(before, r.zone)
@@ -59,7 +59,7 @@ func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(
 	}
 	w.failed = len(failed)
 	if w.failed > 0 && w.failed == len(p.Zones) && old == nil {
-		return nil, failed, errNoZone
+		return nil, nil, fmt.Errorf("%w: %w", errNoZone, errors.Join(failed...))
 	}
 	w.table = zone.NewTable(zones)
 	set, err := compile(p.Programs, &act.Env{Zones: w.table, Identity: p.Server.ID, Version: p.Server.Version})
@@ -81,12 +81,15 @@ func (s *Server) compare(before, now *zone.Zone) {
 	}
 }
 
-// keptError adds to err what is served instead.
-func keptError(err error, kept *zone.Zone) error {
-	if kept == nil {
+// keptError adds to err what a running server serves instead.
+func keptError(err error, kept *zone.Zone, running bool) error {
+	switch {
+	case kept != nil:
+		return fmt.Errorf("%w; serial %d stays in use", err, kept.Serial())
+	case running:
 		return fmt.Errorf("%w; its names answer SERVFAIL until it loads", err)
 	}
-	return fmt.Errorf("%w; serial %d stays in use", err, kept.Serial())
+	return err
 }
 
 // records is the number of resource records of all zones.
