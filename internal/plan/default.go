@@ -3,9 +3,10 @@ package plan
 import "time"
 
 // Default is a plan in which everything that has a default has it, and
-// everything else is off: no listener, no zone, no metrics, no control socket.
+// everything else is off: no listener, no zone, no forwarding, no cache, no
+// metrics, no control socket.
 func Default() *Plan {
-	return &Plan{Server: DefaultServer(), Log: Log{Level: "info"}}
+	return &Plan{Server: DefaultServer(), Limits: DefaultLimits(), Log: Log{Level: "info"}}
 }
 
 // DefaultServer has the limits of a server that was told nothing else. They

@@ -51,6 +51,11 @@ func (p Problem) Error() string {
 type Plan struct {
 	Listen   []Listen
 	Zones    []Zone
+	Forward  []Forward
+	Cache    Cache
+	Access   Access
+	Limits   Limits
+	Views    []View // the first that fits is taken; a client that fits none has the view without a name
 	Server   Server
 	Log      Log
 	Metrics  Metrics
@@ -89,6 +94,9 @@ type Zone struct {
 	Pos  Pos
 	Name wire.Name // folded to lower case
 	File string    // absolute, or relative to the working directory
+	// Views that see it; empty is all. A view's own zone stands in place of one
+	// that all see.
+	Views []string
 }
 
 // Server holds limits and identity. DefaultServer has the defaults.
