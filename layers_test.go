@@ -99,6 +99,7 @@ var doors = map[string][]string{
 	"github.com/prometheus/client_golang": {"internal/app", "internal/api"},
 	"github.com/alecthomas/kong":          {"internal/cmd", ""},
 	"go.etcd.io/bbolt":                    {"internal/zone/store", "internal/zone/journal", "internal/zone/sign"},
+	"github.com/gaissmai/bart":            {"internal/addrset"},
 	"golang.org/x/sys":                    {"*"},
 	"golang.org/x/crypto":                 {"*"},
 	"github.com/rogpeppe/go-internal":     {"internal/testkit"},

@@ -18,6 +18,7 @@ type commands struct {
 	Check   cmd.CheckCmd   `cmd:"" help:"Tell every problem of a configuration."`
 	Reload  cmd.ReloadCmd  `cmd:"" help:"Make a running server read its configuration and zones anew."`
 	Status  cmd.StatusCmd  `cmd:"" help:"Tell what a running server serves."`
+	Cache   cmd.CacheCmd   `cmd:"" help:"Look into the cache of a running server."`
 	Query   cmd.QueryCmd   `cmd:"" help:"Ask a server, as dig does."`
 	Zone    zoneCommands   `cmd:"" help:"Work on zone files."`
 	Version cmd.VersionCmd `cmd:"" help:"Tell which build this is."`

@@ -17,7 +17,8 @@ import (
 
 // listener is one open address.
 type listener struct {
-	key string // as plan.Listen.String has it
+	key    string         // as plan.Listen.String has it
+	parked *listen.Parked // its requests that wait
 	transport
 }
 
@@ -112,30 +113,31 @@ func (s *Server) overlaps(a netip.AddrPort) bool {
 // open binds one address of p.
 func (s *Server) open(p *plan.Plan, l plan.Listen) (*listener, error) {
 	key := l.String()
+	parked := s.parked.Of()
 	var t transport
 	var err error
 	switch l.Scheme {
 	case "udp":
-		t, err = s.openUDP(p, l)
+		t, err = s.openUDP(p, l, parked)
 	case "tcp":
-		t, err = s.openTCP(p, l)
+		t, err = s.openTCP(p, l, parked)
 	default:
 		err = fmt.Errorf("listening on %s: no transport %q", key, l.Scheme)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &listener{key: key, transport: t}, nil
+	return &listener{key, parked, t}, nil
 }
 
 func (s *Server) config(p *plan.Plan, proto serve.Proto, key string, index uint16) listen.Config {
 	return listen.Config{
-		Entry: &s.entry, Now: s.now, Deadline: deadline, UDPSize: uint16(p.Server.UDPSize), Parked: s.parked,
+		Entry: &s.entry, Now: s.now, Deadline: deadline, UDPSize: uint16(p.Server.UDPSize),
 		Peer: &serve.Peer{Listener: key, Proto: proto, Index: index},
 	}
 }
 
-func (s *Server) openUDP(p *plan.Plan, l plan.Listen) (*listen.UDP, error) {
+func (s *Server) openUDP(p *plan.Plan, l plan.Listen, parked *listen.Parked) (*listen.UDP, error) {
 	key := l.String()
 	files := s.inherited.udp[key]
 	delete(s.inherited.udp, key)
@@ -149,13 +151,15 @@ func (s *Server) openUDP(p *plan.Plan, l plan.Listen) (*listen.UDP, error) {
 		n = 1
 	}
 	src, index := s.workers.source(key, n)
+	c := s.config(p, serve.UDP, key, index)
+	c.Parked = parked
 	return listen.OpenUDP(listen.UDPConfig{
-		Config: s.config(p, serve.UDP, key, index),
+		Config: c,
 		Addr:   l.Addr, Workers: src.workers[:n], V6Only: bothFamilies(p, l), Steer: p.Server.CPUSteer, Files: files,
 	})
 }
 
-func (s *Server) openTCP(p *plan.Plan, l plan.Listen) (*listen.TCP, error) {
+func (s *Server) openTCP(p *plan.Plan, l plan.Listen, parked *listen.Parked) (*listen.TCP, error) {
 	key := l.String()
 	file := s.inherited.tcp[key]
 	delete(s.inherited.tcp, key)
@@ -163,8 +167,10 @@ func (s *Server) openTCP(p *plan.Plan, l plan.Listen) (*listen.TCP, error) {
 	worker := src.workers[0]
 	worker.Observer = worker.Shared // a goroutine per connection
 	t := p.Server.TCP
+	c := s.config(p, serve.TCP, key, index)
+	c.Parked = parked
 	return listen.OpenTCP(listen.TCPConfig{
-		Config: s.config(p, serve.TCP, key, index),
+		Config: c,
 		Addr:   l.Addr, Worker: worker, V6Only: bothFamilies(p, l), File: file,
 		Conns: t.Conns, PerClient: t.PerClient, Inflight: t.Inflight, Idle: t.Idle, Total: t.Total, Write: t.Write,
 	})

@@ -73,8 +73,13 @@ func counterMetrics() []counterMetric {
 		{stats.DroppedShort, "waymark_dropped_short_total", "Messages shorter than a header."},
 		{stats.DroppedResponse, "waymark_dropped_responses_total", "Messages with QR set, which are never answered."},
 		{stats.DroppedPolicy, "waymark_dropped_policy_total", "Queries that the policy dropped."},
+		{stats.DroppedRate, "waymark_dropped_rate_total", "Queries over the rate of one client, dropped."},
+		{stats.DroppedRRL, "waymark_dropped_rrl_total", "Responses over the rate of one kind to one client, dropped."},
+		{stats.LimitedRate, "waymark_limited_rate_total", "Queries over the rate of one client, told to come again over TCP or with a cookie."},
+		{stats.LimitedRRL, "waymark_limited_rrl_total", "Responses over the rate of one kind to one client, sent truncated."},
 		{stats.Parked, "waymark_parked_total", "Requests that had to wait."},
 		{stats.Shed, "waymark_shed_total", "Requests dropped because too many waited already."},
+		{stats.ShedUnknown, "waymark_shed_unknown_total", "Those among the requests shed whose client was not known."},
 		{stats.SendFailed, "waymark_send_failed_total", "Responses that could not be sent."},
 		{stats.Accepted, "waymark_connections_total", "Stream connections accepted."},
 		{stats.Refused, "waymark_connections_refused_total", "Stream connections over a limit."},
@@ -91,6 +96,7 @@ var (
 	serialDesc    = prometheus.NewDesc("waymark_zone_serial", "Serial number of the version that is served.", []string{"zone"}, nil)
 	recordsDesc   = prometheus.NewDesc("waymark_zone_records", "Resource records of the version that is served.", []string{"zone"}, nil)
 	failedDesc    = prometheus.NewDesc("waymark_zones_failed", "Zones whose last reading failed.", nil, nil)
+	waitingDesc   = prometheus.NewDesc("waymark_waiting", "Requests that wait now.", nil, nil)
 	reloadsDesc   = prometheus.NewDesc("waymark_reloads_total", "Reloads that succeeded.", nil, nil)
 )
 
@@ -110,8 +116,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		src.responses(&sum, ch)
 	}
 	if w := c.s.world.Load(); w != nil {
+		w.engines.collect(w.plan, c.s.now(), ch)
+		ch <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(c.s.parked.Len()))
 		ch <- prometheus.MustNewConstMetric(failedDesc, prometheus.GaugeValue, float64(w.failed))
-		for _, z := range w.table.Zones() {
+		for _, z := range w.zones {
 			if z.Broken() {
 				continue
 			}

@@ -22,6 +22,9 @@ func compile(programs []plan.Program, env *act.Env) (*policy.Set, error) {
 			if err != nil {
 				return nil, fmt.Errorf("compiling rule %d of program %s: %w", i+1, p.Name, err)
 			}
+			if rule.Do == nil && rule.Start == nil && rule.Wait == nil {
+				continue // its part of the server is not configured
+			}
 			if rule.After != nil {
 				frames++
 			}
@@ -46,12 +49,34 @@ func compileRule(r plan.Rule, env *act.Env) (policy.Rule, error) {
 	}
 	for _, k := range act.Kinds() {
 		if k.Name == r.Do.Name {
-			step, err := k.Make(env, r.Do.Args)
-			rule.Do = step
+			action, err := k.Make(env, r.Do.Args)
+			if err == nil {
+				err = place(&rule, action)
+			}
 			return rule, err
 		}
 	}
 	return rule, fmt.Errorf("no action %q", r.Do.Name)
+}
+
+// place puts an action where the rule runs it. The quickest way that it knows is
+// taken; it may wrap the rest as well.
+func place(rule *policy.Rule, action any) error {
+	if f, ok := action.(policy.Finisher); ok {
+		rule.After = f
+	}
+	switch a := action.(type) {
+	case nil:
+	case policy.Step:
+		rule.Do = a
+	case policy.Starter:
+		rule.Start = a
+	case policy.Waiter:
+		rule.Wait = a
+	default:
+		return fmt.Errorf("action %T does nothing", action)
+	}
+	return nil
 }
 
 func makeMatcher(t plan.Term) (policy.Matcher, error) {

@@ -3,10 +3,8 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/waymark-dns/waymark/internal/control"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -45,6 +43,7 @@ func (s *Server) renew(ctx context.Context, p *plan.Plan) (string, error) {
 	// listener that it overlaps.
 	opened, kept, gone, err := s.changeListeners(p)
 	if err != nil {
+		s.discard(w.engines, old.engines)
 		return "", err
 	}
 	s.use(w)
@@ -77,6 +76,7 @@ func (s *Server) retire(gone []*listener, limit time.Duration) {
 	defer cancel()
 	drain(ctx, gone)
 	for _, l := range gone {
+		l.parked.Wait(ctx)
 		l.Close()
 	}
 }
@@ -124,19 +124,4 @@ func fixed(old, p *plan.Plan) string {
 		return ""
 	}
 	return "; limits of listeners, user, log, metrics and control take effect at the next start"
-}
-
-// command does what the control socket asks for.
-func (s *Server) command(ctx context.Context, r control.Request) control.Response {
-	switch r.Command {
-	case "reload":
-		text, err := s.reload(ctx)
-		if err != nil {
-			return control.Response{Text: text, Error: err.Error()}
-		}
-		return control.Response{Text: text}
-	case "status":
-		return control.Response{Text: s.world.Load().summary()}
-	}
-	return control.Response{Error: fmt.Sprintf("no command %q: there are reload and status", r.Command)}
 }

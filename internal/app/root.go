@@ -33,6 +33,9 @@ func (h *root) Serve(r *serve.Request) serve.Status {
 	return h.policy.Serve(r)
 }
 
+// Start is part of serve.Handler.
+func (h *root) Start(r *serve.Request) serve.Status { return h.policy.Start(r) }
+
 // Resume is part of serve.Handler.
 func (h *root) Resume(ctx context.Context, r *serve.Request) serve.Status {
 	return h.policy.Resume(ctx, r)

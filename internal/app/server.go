@@ -18,6 +18,7 @@ import (
 	"github.com/waymark-dns/waymark/internal/control"
 	"github.com/waymark-dns/waymark/internal/listen"
 	"github.com/waymark-dns/waymark/internal/plan"
+	"github.com/waymark-dns/waymark/internal/upstream"
 )
 
 // Options is what a server is made with.
@@ -44,6 +45,14 @@ type Server struct {
 	workers   registry
 	world     atomic.Pointer[world]
 	inherited inherited
+	secret    [16]byte // of DNS cookies, where the configuration has none
+
+	// Of engines: wake starts the ticks of ticking, and ctx ends with the server.
+	wake    chan struct{}
+	ticking atomic.Pointer[[]*upstream.Group]
+	ctx     context.Context
+	end     context.CancelFunc
+	wg      sync.WaitGroup // of goroutines that end with ctx
 
 	mu        sync.Mutex // one reload at a time; guards listeners
 	listeners []*listener
@@ -69,10 +78,13 @@ func Run(ctx context.Context, o Options, hup <-chan os.Signal) error {
 }
 
 func newServer(o Options) *Server {
-	return &Server{
+	s := &Server{
 		log: o.Log, stdout: o.Stdout, name: o.Name, load: o.Load, begin: time.Now(),
-		parked: listen.NewParked(o.Plan.Server.Parked),
+		parked: listen.NewParked(o.Plan.Server.Parked), wake: make(chan struct{}, 1),
 	}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.ticking.Store(&[]*upstream.Group{})
+	return s
 }
 
 // serve runs a started server until ctx ends, and drains it within limit.
@@ -120,6 +132,7 @@ func (s *Server) start(ctx context.Context, p *plan.Plan) error {
 		return err
 	}
 	s.use(w)
+	s.wg.Go(func() { s.tickLoop(s.ctx) })
 	for _, l := range s.listeners {
 		l.Serve()
 	}
@@ -155,6 +168,7 @@ const manyRecords = 100_000
 // use swaps w in: each batch that starts from now on sees it. What the world
 // before it took, and what loading took, goes back to the system.
 func (s *Server) use(w *world) {
+	s.keepTicking(w, s.world.Load())
 	s.world.Store(w)
 	s.entry.Set(w.root)
 	if w.records() > manyRecords {
@@ -169,13 +183,21 @@ func (s *Server) announce(w *world) {
 		scheme, _, _ := strings.Cut(l.key, "://")
 		fmt.Fprintf(&b, "listening on %s://%s\n", scheme, l.Addr())
 	}
-	fmt.Fprintf(&b, "serving %d zones with %d records\n", len(w.table.Zones()), w.records())
-	if len(w.plan.Zones) == 0 {
-		s.log.Warn("no zones: every query will be refused")
+	fmt.Fprintf(&b, "serving %d zones with %d records\n", len(w.zones), w.records())
+	for _, f := range w.plan.Forward {
+		fmt.Fprintf(&b, "forwarding %s\n", forwardText(f))
 	}
-	if len(s.listeners) > 0 && len(w.plan.Zones) > 0 {
+	if len(w.plan.Zones)+len(w.plan.Forward) == 0 {
+		s.log.Warn("no zones and nothing to forward to: every query will be refused")
+	}
+	if len(s.listeners) > 0 {
 		addr := s.listeners[0].Addr()
-		fmt.Fprintf(&b, "try: %s query @%s %s SOA\n", s.name, addr, w.plan.Zones[0].Name)
+		switch {
+		case len(w.plan.Zones) > 0:
+			fmt.Fprintf(&b, "try: %s query @%s %s SOA\n", s.name, addr, w.plan.Zones[0].Name)
+		case len(w.plan.Forward) > 0:
+			fmt.Fprintf(&b, "try: %s query @%s %s A\n", s.name, addr, "example.org.")
+		}
 	}
 	_, _ = io.WriteString(s.stdout, b.String()) // nobody may be reading
 }
@@ -185,6 +207,7 @@ func (s *Server) waitLoop(ctx context.Context, hup <-chan os.Signal) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	var files watcher
+	dumps := dumper{last: s.now(), running: make(chan struct{}, 1)}
 	for {
 		select {
 		case <-ctx.Done():
@@ -193,6 +216,7 @@ func (s *Server) waitLoop(ctx context.Context, hup <-chan os.Signal) {
 			_, _ = s.reload(ctx) // it has told the log
 		case <-tick.C:
 			files.look(ctx, s)
+			dumps.look(s)
 		}
 	}
 }
@@ -208,7 +232,9 @@ func (s *Server) stop(limit time.Duration) {
 	defer cancel()
 	drain(ctx, s.listeners)
 	s.parked.Wait(ctx)
-	s.close()
+	w := s.world.Load()
+	s.closeAll()
+	s.dump(w)
 }
 
 // drain drains listeners side by side.
@@ -234,7 +260,18 @@ func (s *Server) closeControl() {
 
 // close closes whatever is open.
 func (s *Server) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeAll()
+}
+
+// closeAll is close under the lock. Upstreams come before listeners: who waits for
+// one gets the answer that there is none.
+func (s *Server) closeAll() {
 	s.closeControl()
+	s.end()
+	s.closeEngines()
+	defer s.wg.Wait()
 	for _, l := range s.listeners {
 		l.Close()
 	}

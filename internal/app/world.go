@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waymark-dns/waymark/internal/plan"
 	"github.com/waymark-dns/waymark/internal/policy/act"
+	"github.com/waymark-dns/waymark/internal/serve"
 	"github.com/waymark-dns/waymark/internal/zone"
 )
 
@@ -15,11 +17,18 @@ import (
 // a reload builds another and swaps it in whole.
 type world struct {
 	plan   *plan.Plan
-	table  *zone.Table
-	files  [][]stamp      // what each zone was read from, in the order of plan.Zones
-	byName map[string]int // index in plan.Zones of a zone's folded name
+	zones  []*zone.Zone   // in the order of plan.Zones
+	files  [][]stamp      // what each zone was read from, in the same order
+	byName map[string]int // index of a zone by zoneKey
 	failed int            // zones whose last reading failed
-	root   *root
+
+	engines *engines
+	root    *root
+}
+
+// zoneKey tells the zones of a plan apart: views may have zones of one name.
+func zoneKey(z plan.Zone) string {
+	return string(z.Name.Fold()) + "\x00" + strings.Join(z.Views, " ")
 }
 
 // errNoZone is a start without one zone to serve.
@@ -40,7 +49,7 @@ func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(
 	zones := make([]*zone.Zone, len(p.Zones))
 	w = &world{plan: p, byName: make(map[string]int, len(p.Zones))}
 	for i, r := range results {
-		w.byName[string(p.Zones[i].Name.Fold())] = i
+		w.byName[zoneKey(p.Zones[i])] = i
 		before := old.zone(p.Zones[i])
 		switch {
 		case !want(i):
@@ -61,16 +70,62 @@ func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(
 	if w.failed > 0 && w.failed == len(p.Zones) && old == nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoZone, errors.Join(failed...))
 	}
-	w.table = zone.NewTable(zones)
-	set, err := compile(p.Programs, &act.Env{Zones: w.table, Identity: p.Server.ID, Version: p.Server.Version})
+	w.zones = zones
+	if w.engines, err = s.buildEngines(p, old); err == nil {
+		err = s.compileWorld(w)
+	}
 	if err != nil {
 		return nil, failed, err
+	}
+	return w, failed, nil
+}
+
+// compileWorld makes the handler of w.
+func (s *Server) compileWorld(w *world) error {
+	p := w.plan
+	env := &act.Env{Zones: viewTables(p, w.zones), Identity: p.Server.ID, Version: p.Server.Version}
+	if err := w.engines.act(s, p, env); err != nil {
+		return err
+	}
+	set, err := compile(p.Programs, env)
+	if err != nil {
+		return err
+	}
+	if env.Cache != nil {
+		env.Cache.Again = func(r *serve.Request) { w.engines.forks.Run(set, r) }
 	}
 	w.root = &root{policy: set}
 	if p.Server.ID != "" {
 		w.root.identity = []byte(p.Server.ID)
 	}
-	return w, failed, nil
+	return nil
+}
+
+// viewTables is the zones that each view sees: the first is of clients without a
+// view. A zone of the view itself stands in place of one that all see.
+func viewTables(p *plan.Plan, zones []*zone.Zone) []*zone.Table {
+	var tables []*zone.Table
+	for n := -1; n < len(p.Views); n++ {
+		place := map[string]int{}
+		var seen []*zone.Zone
+		for i, z := range p.Zones {
+			own := len(z.Views) > 0
+			if own && (n < 0 || !slices.Contains(z.Views, p.Views[n].Name)) {
+				continue
+			}
+			name := string(z.Name.Fold())
+			at, taken := place[name]
+			switch {
+			case !taken:
+				place[name] = len(seen)
+				seen = append(seen, zones[i])
+			case own:
+				seen[at] = zones[i]
+			}
+		}
+		tables = append(tables, zone.NewTable(seen))
+	}
+	return tables
 }
 
 // compare warns where a zone's new version will not be taken by secondaries.
@@ -95,7 +150,7 @@ func keptError(err error, kept *zone.Zone, running bool) error {
 // records is the number of resource records of all zones.
 func (w *world) records() int {
 	total := 0
-	for _, z := range w.table.Zones() {
+	for _, z := range w.zones {
 		total += z.Records()
 	}
 	return total
@@ -106,18 +161,18 @@ func (w *world) zone(z plan.Zone) *zone.Zone {
 	if w == nil {
 		return nil
 	}
-	i, ok := w.byName[string(z.Name.Fold())]
-	if !ok || w.table.Zones()[i].Broken() {
+	i, ok := w.byName[zoneKey(z)]
+	if !ok || w.zones[i].Broken() {
 		return nil
 	}
-	return w.table.Zones()[i]
+	return w.zones[i]
 }
 
 // summary tells what is served, in a line.
 func (w *world) summary() string {
 	names := make([]string, 0, len(w.plan.Zones))
 	const shown = 10
-	for i, z := range w.table.Zones() {
+	for i, z := range w.zones {
 		if i == shown {
 			names = append(names, fmt.Sprintf("and %d more", len(w.plan.Zones)-shown))
 			break
@@ -128,5 +183,27 @@ func (w *world) summary() string {
 		}
 		names = append(names, fmt.Sprintf("%s %d", z.Name(), z.Serial()))
 	}
-	return fmt.Sprintf("%d zones, %d failed: %s", len(w.plan.Zones), w.failed, strings.Join(names, ", "))
+	text := fmt.Sprintf("%d zones, %d failed: %s", len(w.plan.Zones), w.failed, strings.Join(names, ", "))
+	if len(w.plan.Zones) == 0 {
+		text = "no zones"
+	}
+	for _, f := range w.plan.Forward {
+		text += "; " + forwardText(f)
+	}
+	return text
+}
+
+// forwardText tells what goes to a group of upstreams.
+func forwardText(f plan.Forward) string {
+	what, to := []string{}, []string{}
+	for _, n := range f.For {
+		what = append(what, n.String())
+	}
+	if len(what) == 0 {
+		what = []string{"the rest"}
+	}
+	for _, u := range f.To {
+		to = append(to, u.String())
+	}
+	return fmt.Sprintf("%s to %s", strings.Join(what, ", "), strings.Join(to, ", "))
 }

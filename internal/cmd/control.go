@@ -15,7 +15,7 @@ type controlFlags struct {
 	Socket string `placeholder:"PATH" xor:"socket" help:"Control socket of the server."`
 }
 
-func (f controlFlags) call(stdout io.Writer, command string) error {
+func (f controlFlags) call(stdout io.Writer, command string, args ...string) error {
 	path := f.Socket
 	if path == "" {
 		if f.Config == "" {
@@ -30,7 +30,7 @@ func (f controlFlags) call(stdout io.Writer, command string) error {
 		}
 		path = p.Control.Path
 	}
-	text, err := control.Call(path, control.Request{Command: command})
+	text, err := control.Call(path, control.Request{Command: command, Args: args})
 	if text != "" {
 		_, _ = fmt.Fprintln(stdout, text)
 	}

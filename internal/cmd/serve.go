@@ -18,9 +18,11 @@ import (
 
 // ServeCmd runs the server until SIGTERM or SIGINT; SIGHUP reloads.
 type ServeCmd struct {
-	Config string   `short:"c" placeholder:"FILE" xor:"source" help:"Configuration file. What it does not name is off."`
-	Listen []string `placeholder:"URL" sep:"none" help:"Address to answer on, such as udp://127.0.0.1:5300. May be repeated. Not with -c."`
-	Zone   []string `placeholder:"NAME=FILE" sep:"none" help:"Zone to serve from a master file, such as example.org=example.org.zone. May be repeated. Not with -c."`
+	Config  string   `short:"c" placeholder:"FILE" xor:"source" help:"Configuration file. What it does not name is off."`
+	Listen  []string `placeholder:"URL" sep:"none" help:"Address to answer on, such as udp://127.0.0.1:5300. May be repeated. Not with -c."`
+	Zone    []string `placeholder:"NAME=FILE" sep:"none" help:"Zone to serve from a master file, such as example.org=example.org.zone. May be repeated. Not with -c."`
+	Forward []string `placeholder:"ADDRESS" sep:"none" help:"Server to send all other queries to, such as 9.9.9.9 or tcp://192.0.2.1:53. May be repeated. Not with -c."`
+	Cache   string   `placeholder:"SIZE" help:"Memory for cached responses, such as 256MiB, or off. On with --forward, unless it says otherwise. Not with -c."`
 }
 
 // Run serves. What listens is told on stdout, the program's log goes to standard
@@ -54,15 +56,16 @@ func (c *ServeCmd) Run(stdout io.Writer) error {
 // plan reads the configuration, or makes one of the flags.
 func (c *ServeCmd) plan() (*plan.Plan, []plan.Problem, error) {
 	if c.Config != "" {
-		if len(c.Listen)+len(c.Zone) > 0 {
-			return nil, nil, errors.New("reading the command line: --listen and --zone do not go with -c; write them into the file")
+		if len(c.Listen)+len(c.Zone)+len(c.Forward)+len(c.Cache) > 0 {
+			return nil, nil, errors.New("reading the command line: --listen, --zone, --forward and --cache do not go with -c; write them into the file")
 		}
 		return config.Load(c.Config)
 	}
 	if len(c.Listen) == 0 {
-		return nil, nil, errors.New("reading the command line: nothing to listen on: give -c FILE, or --listen udp://127.0.0.1:5300 --zone example.org=FILE")
+		return nil, nil, errors.New("reading the command line: nothing to listen on: give -c FILE, or --listen udp://127.0.0.1:5300 " +
+			"with --zone example.org=FILE or --forward 9.9.9.9")
 	}
-	p, problems := config.FromFlags(c.Listen, c.Zone)
+	p, problems := config.FromFlags(config.Flags{Listen: c.Listen, Zones: c.Zone, Forward: c.Forward, Cache: c.Cache})
 	return p, problems, nil
 }
 

@@ -80,41 +80,78 @@ func checked(p *plan.Plan, problems []plan.Problem) (*plan.Plan, []plan.Problem)
 	return p, problems
 }
 
-// FromFlags makes a plan of --listen URL and --zone NAME=FILE, each as often
-// as it was given, with defaults for the rest. Problems name the flag's text;
-// they have the zero position. A plan with problems is not to be served.
-func FromFlags(listen, zones []string) (*plan.Plan, []plan.Problem) {
-	var problems []plan.Problem
-	refuse := func(flag string, problem plan.Problem) {
-		problem.Text = flag + ": " + problem.Text
-		problems = append(problems, problem)
-	}
-	p := plan.Default()
-	for _, text := range listen {
-		l, problem := sections.ParseListen(plan.Pos{}, text)
-		if problem != nil {
-			refuse("--listen", *problem)
-			continue
+// Flags stand for a configuration file on the command line. What they leave
+// out is off.
+type Flags struct {
+	Listen  []string // URLs of listeners
+	Zones   []string // NAME=FILE
+	Forward []string // upstreams of one group that has every query
+	Cache   string   // size, on or off; empty is on where there is an upstream
+}
+
+// FromFlags makes a plan of flags, with defaults for the rest. Problems name
+// the flag's text; they have the zero position. A plan with problems is not to
+// be served.
+func FromFlags(f Flags) (*plan.Plan, []plan.Problem) {
+	r := &flags{plan: plan.Default()}
+	for _, text := range f.Listen {
+		if l, problem := sections.ParseListen(plan.Pos{}, text); !r.refused("--listen", problem) {
+			r.plan.Listen = append(r.plan.Listen, l)
 		}
-		p.Listen = append(p.Listen, l)
 	}
-	for _, text := range zones {
-		name, file, ok := strings.Cut(text, "=")
-		if !ok {
-			refuse("--zone", plan.Problem{Text: fmt.Sprintf("%q has no file", text), Mend: "write NAME=FILE, such as example.org=example.org.zone"})
-			continue
-		}
-		apex, problem := sections.ParseZoneName(plan.Pos{}, name)
-		if problem != nil {
-			refuse("--zone", *problem)
-			continue
-		}
-		p.Zones = append(p.Zones, plan.Zone{Name: apex, File: file})
+	for _, text := range f.Zones {
+		r.zone(text)
 	}
-	if len(p.Listen) == 0 && len(listen) > 0 {
+	r.forward(f)
+	if len(r.plan.Listen) == 0 && len(f.Listen) > 0 {
 		// The plan is lost already. A stand-in keeps Check from saying that no
 		// listener was named.
-		p.Listen = []plan.Listen{{Scheme: "udp", Addr: netip.MustParseAddrPort("127.0.0.1:53")}}
+		r.plan.Listen = []plan.Listen{{Scheme: "udp", Addr: netip.MustParseAddrPort("127.0.0.1:53")}}
 	}
-	return checked(p, problems)
+	return checked(r.plan, r.problems)
+}
+
+// flags is a plan in the making.
+type flags struct {
+	plan     *plan.Plan
+	problems []plan.Problem
+}
+
+// refused notes the problem of a flag, if there is one.
+func (r *flags) refused(flag string, problem *plan.Problem) bool {
+	if problem == nil {
+		return false
+	}
+	problem.Text = flag + ": " + problem.Text
+	r.problems = append(r.problems, *problem)
+	return true
+}
+
+func (r *flags) zone(text string) {
+	name, file, ok := strings.Cut(text, "=")
+	if !ok {
+		r.refused("--zone", &plan.Problem{Text: fmt.Sprintf("%q has no file", text), Mend: "write NAME=FILE, such as example.org=example.org.zone"})
+		return
+	}
+	if apex, problem := sections.ParseName(plan.Pos{}, name); !r.refused("--zone", problem) {
+		r.plan.Zones = append(r.plan.Zones, plan.Zone{Name: apex, File: file})
+	}
+}
+
+func (r *flags) forward(f Flags) {
+	group := plan.DefaultForward()
+	for _, text := range f.Forward {
+		if u, problem := sections.ParseUpstream(plan.Pos{}, text); !r.refused("--forward", problem) {
+			group.To = append(group.To, u)
+		}
+	}
+	if len(group.To) > 0 {
+		r.plan.Forward = []plan.Forward{group}
+		r.plan.Cache = plan.DefaultCache()
+	}
+	if f.Cache != "" {
+		if c, problem := sections.ParseCache(plan.Pos{}, f.Cache); !r.refused("--cache", problem) {
+			r.plan.Cache = c
+		}
+	}
 }

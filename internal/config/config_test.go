@@ -113,7 +113,7 @@ func dump(b *strings.Builder, path string, v, preset reflect.Value) {
 	if preset.IsValid() && reflect.DeepEqual(v.Interface(), preset.Interface()) {
 		return
 	}
-	if s, ok := v.Interface().(fmt.Stringer); ok && !strings.HasSuffix(path, "]") {
+	if s, ok := v.Interface().(fmt.Stringer); ok && (!strings.HasSuffix(path, "]") || v.Type().PkgPath() != reflect.TypeFor[plan.Plan]().PkgPath()) {
 		fmt.Fprintf(b, "%s = %s\n", path, s)
 		return
 	}
@@ -127,6 +127,9 @@ func dump(b *strings.Builder, path string, v, preset reflect.Value) {
 			dump(b, strings.TrimPrefix(path+"."+v.Type().Field(i).Name, "."), v.Field(i), inner)
 		}
 	case reflect.Slice:
+		if v.Len() == 0 && !v.IsNil() {
+			fmt.Fprintf(b, "%s is empty\n", path)
+		}
 		for i := range v.Len() {
 			dump(b, fmt.Sprintf("%s[%d]", path, i), v.Index(i), reflect.Value{})
 		}

@@ -30,7 +30,8 @@ const acceptPause = 100 * time.Millisecond
 
 // Request is what is asked for.
 type Request struct {
-	Command string `json:"command"`
+	Command string   `json:"command"`
+	Args    []string `json:"args,omitempty"`
 }
 
 // Response is what came of it. Error is empty where it was done.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ func TestCall(t *testing.T) {
 		{"two\nlines \x00 \"quoted\"", "did two\nlines \x00 \"quoted\"", ""},
 		{"fail", "so far", "it failed"},
 	} {
-		text, err := Call(path, Request{c.command})
+		text, err := Call(path, Request{Command: c.command})
 		if text != c.text || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 			t.Errorf("%q: %q, %v; want %q, %q", c.command, text, err, c.text, c.err)
 		}
@@ -67,7 +68,7 @@ func TestCall(t *testing.T) {
 }
 
 func TestCallNobody(t *testing.T) {
-	if _, err := Call(socket(t), Request{"reload"}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Call(socket(t), Request{Command: "reload"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without a server: %v", err)
 	}
 }
@@ -80,7 +81,7 @@ func TestCallTogether(t *testing.T) {
 	for i := range 20 {
 		wg.Go(func() {
 			command := strings.Repeat("x", i)
-			if text, err := Call(path, Request{command}); err != nil || text != "did "+command {
+			if text, err := Call(path, Request{Command: command}); err != nil || text != "did "+command {
 				t.Errorf("%q: %q, %v", command, text, err)
 			}
 		})
@@ -113,7 +114,7 @@ func TestStaleSocket(t *testing.T) {
 		t.Fatalf("no stale socket: %v", err)
 	}
 	listen(t, path, echo, never)
-	if text, err := Call(path, Request{"reload"}); err != nil || text != "did reload" {
+	if text, err := Call(path, Request{Command: "reload"}); err != nil || text != "did reload" {
 		t.Errorf("%q, %v", text, err)
 	}
 }
@@ -141,7 +142,7 @@ func TestListenRefused(t *testing.T) {
 	if text, err := os.ReadFile(file); err != nil || string(text) != "precious" {
 		t.Errorf("the file has %q now, %v", text, err)
 	}
-	if text, err := Call(served, Request{"reload"}); err != nil || text != "did reload" {
+	if text, err := Call(served, Request{Command: "reload"}); err != nil || text != "did reload" {
 		t.Errorf("the server that was there: %q, %v", text, err)
 	}
 }
@@ -214,7 +215,7 @@ func TestClose(t *testing.T) {
 	defer idle.Close()
 	answer := make(chan string)
 	go func() {
-		text, err := Call(path, Request{"wait"})
+		text, err := Call(path, Request{Command: "wait"})
 		if err != nil {
 			text = err.Error()
 		}
@@ -230,7 +231,7 @@ func TestClose(t *testing.T) {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket is still there: %v", err)
 	}
-	if _, err := Call(path, Request{"reload"}); err == nil {
+	if _, err := Call(path, Request{Command: "reload"}); err == nil {
 		t.Error("a closed server answers")
 	}
 }
@@ -249,7 +250,7 @@ func FuzzReadLine(f *testing.F) {
 			t.Fatal(err)
 		}
 		var again Request
-		if err := readLine(strings.NewReader(string(line)+"\n"), &again); err != nil || again != req {
+		if err := readLine(strings.NewReader(string(line)+"\n"), &again); err != nil || again.Command != req.Command || !slices.Equal(again.Args, req.Args) {
 			t.Fatalf("%q is read as %+v, and that as %+v, %v", in, req, again, err)
 		}
 	})

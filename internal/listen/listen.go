@@ -4,7 +4,6 @@
 package listen
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -39,52 +38,6 @@ type Worker struct {
 	Stats    *stats.Worker
 }
 
-// Parked bounds the requests that wait at once, over all listeners.
-type Parked struct {
-	limit int64
-	n     atomic.Int64
-	ctx   context.Context
-	stop  context.CancelFunc
-	idle  chan struct{} // gets a token whenever the last one has ended
-}
-
-// NewParked makes room for limit requests.
-func NewParked(limit int) *Parked {
-	ctx, stop := context.WithCancel(context.Background())
-	return &Parked{limit: int64(limit), ctx: ctx, stop: stop, idle: make(chan struct{}, 1)}
-}
-
-// enter takes a place; false where all are taken.
-func (p *Parked) enter() bool {
-	if p.n.Add(1) > p.limit {
-		p.leave()
-		return false
-	}
-	return true
-}
-
-func (p *Parked) leave() {
-	if p.n.Add(-1) == 0 {
-		select {
-		case p.idle <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// Wait returns when no request waits any more, or when ctx ends; then those that
-// still wait are told to give up.
-func (p *Parked) Wait(ctx context.Context) {
-	for p.n.Load() > 0 {
-		select {
-		case <-p.idle:
-		case <-ctx.Done():
-			p.stop()
-			return
-		}
-	}
-}
-
 // answered counts a response that is ready.
 func answered(b *stats.Batch, r *serve.Request) {
 	b[stats.Rcode(uint16(r.Note.Rcode))]++
@@ -93,4 +46,12 @@ func answered(b *stats.Batch, r *serve.Request) {
 	if r.Out[2]&2 != 0 {
 		b[stats.Truncated]++
 	}
+	if r.Note.Limit != serve.Unlimited {
+		b[stats.LimitedRate+stats.Counter(r.Note.Limit-serve.OverRate)]++
+	}
+}
+
+// dropped counts a query that the policy leaves without a response.
+func dropped(b *stats.Batch, r *serve.Request) {
+	b[stats.DroppedPolicy+stats.Counter(r.Note.Limit)]++
 }

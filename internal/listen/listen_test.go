@@ -2,6 +2,7 @@ package listen
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -26,14 +27,18 @@ var transports = []struct {
 	}},
 }
 
-// overEach runs a test over each transport.
+// overEach runs a test over each transport, with requests that wait in a goroutine
+// and with requests that wait to be woken.
 func overEach(t *testing.T, parked int, test func(t *testing.T, s *site, c *client, drain func())) {
 	for _, tr := range transports {
-		t.Run(tr.name, func(t *testing.T) {
-			s := newSite(parked)
-			addr, drain := tr.open(t, s)
-			test(t, s, dial(t, tr.name, addr), drain)
-		})
+		for _, woken := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s woken %v", tr.name, woken), func(t *testing.T) {
+				s := newSite(parked)
+				s.desk.woken = woken
+				addr, drain := tr.open(t, s)
+				test(t, s, dial(t, tr.name, addr), drain)
+			})
+		}
 	}
 }
 

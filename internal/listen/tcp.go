@@ -45,6 +45,7 @@ type TCP struct {
 	cfg       TCPConfig
 	ln        net.Listener
 	spaces    sync.Pool      // of *workspace
+	parkings  sync.Pool      // of *parkedTCP
 	accepting sync.WaitGroup // the accept loop
 	conns     sync.WaitGroup // the connections
 	draining  atomic.Bool
@@ -81,6 +82,7 @@ func newTCP(c TCPConfig, ln net.Listener) *TCP {
 	t := &TCP{cfg: c, ln: ln, open: map[*tcpConn]struct{}{}, clients: map[netip.Addr]int{}}
 	t.stopped, t.stop = context.WithCancel(context.Background())
 	t.spaces.New = func() any { return new(workspace) }
+	t.parkings.New = newParkedTCP
 	return t
 }
 

@@ -163,7 +163,7 @@ func (c *tcpConn) serveOne(w *workspace, h serve.Handler, msg []byte) bool {
 			c.park(w, h)
 			return true
 		case serve.Drop:
-			w.counts[stats.DroppedPolicy]++
+			dropped(&w.counts, r)
 			return true
 		}
 	}
@@ -221,48 +221,75 @@ func (c *tcpConn) send(msgs []byte) error {
 	return err
 }
 
-// park hands the request to a goroutine of its own, or sheds it where too many
-// wait already.
+// park lets the request wait, or sheds it where too many wait already.
 func (c *tcpConn) park(w *workspace, h serve.Handler) {
-	p := c.t.cfg.Parked
-	if !p.enter() {
-		w.counts[stats.Shed]++
+	if !c.t.cfg.Parked.enter(&w.req, &w.counts) {
 		return
 	}
-	w.counts[stats.Parked]++
 	c.slots <- struct{}{} // makeRoom found one
-	k := &parkedTCP{c: c, h: h, buf: make([]byte, lengthSize+wire.MaxMessage)}
-	w.req.Detach(&k.req, make([]byte, len(w.req.Msg)), k.buf[lengthSize:])
-	c.parked.Go(k.resumeLoop)
+	c.parked.Add(1)
+	k := c.t.parkings.Get().(*parkedTCP)
+	k.c = c
+	k.park(c.t.cfg.Parked, h, &w.req)
 }
 
-// parkedTCP is a request that waits. It ends by itself, within the time that its
-// handler's steps take; the connection and Parked wait for it.
+// parkedTCP is a request that waits; the connection waits for it.
 type parkedTCP struct {
-	c   *tcpConn
-	h   serve.Handler
-	req serve.Request
-	buf []byte // room for the length, then for the response
+	parking
+	c *tcpConn
 }
 
-func (k *parkedTCP) resumeLoop() {
-	c, cfg := k.c, &k.c.t.cfg
-	defer cfg.Parked.leave()
-	var b stats.Batch
-	if k.h.Resume(cfg.Parked.ctx, &k.req) == serve.Done {
-		k.req.Fit(cfg.UDPSize)
-		answered(&b, &k.req)
-		cfg.Worker.Shared.Observe(&k.req)
-		cfg.Worker.Stats.Publish(&b)
-		if c.send(frame(k.buf, k.req.Out)) != nil {
-			b[stats.SendFailed]++
-		}
-	} else {
-		b[stats.DroppedPolicy]++
+func newParkedTCP() any {
+	k := &parkedTCP{}
+	k.end = k.finish
+	return k
+}
+
+// finish leaves the sending to a goroutine: a client that does not read would
+// hold up whoever woke us.
+func (k *parkedTCP) finish(done bool) {
+	if done {
+		k.req.Fit(k.c.t.cfg.UDPSize)
+		go k.sendLoop()
+		return
 	}
+	var b stats.Batch
+	dropped(&b, &k.req)
+	k.leave(&b)
+}
+
+// sendLoop ends within the time that a client may take to read.
+func (k *parkedTCP) sendLoop() {
+	c, cfg := k.c, &k.c.t.cfg
+	var b stats.Batch
+	answered(&b, &k.req)
+	cfg.Worker.Shared.Observe(&k.req)
 	cfg.Worker.Stats.Publish(&b)
+	if c.send(k.framed()) != nil {
+		b[stats.SendFailed]++
+	}
+	k.leave(&b)
+}
+
+// framed is the response with its length in front.
+func (k *parkedTCP) framed() []byte {
+	buf, out := k.reply[:], k.req.Out
+	if &out[0] != &buf[lengthSize] { // it outgrew the room
+		buf = make([]byte, lengthSize+len(out))
+		copy(buf[lengthSize:], out)
+	}
+	return frame(buf, out)
+}
+
+func (k *parkedTCP) leave(b *stats.Batch) {
+	c, cfg := k.c, &k.c.t.cfg
+	cfg.Worker.Stats.Publish(b)
 	c.last.Store(int64(cfg.Now())) // before the slot: the connection is idle from here on
+	k.ended()
+	k.c = nil
+	c.t.parkings.Put(k)
 	<-c.slots
+	c.parked.Done()
 }
 
 // end waits for the requests that still wait and closes the connection.

@@ -152,17 +152,20 @@ func (u *UDP) Close() {
 // udpReader owns one socket, its slots and the one Request that all queries of
 // its batches are served with, one after the other.
 type udpReader struct {
-	conn    *net.UDPConn
-	cfg     *UDPConfig
-	worker  Worker
-	req     serve.Request
-	counts  stats.Batch
-	full    int // full batches since the last yield
-	batchIO     // what the platform needs to receive and send
+	conn   *net.UDPConn
+	cfg    *UDPConfig
+	worker Worker
+	req    serve.Request
+	counts stats.Batch
+	full   int // full batches since the last yield
+
+	parkings sync.Pool // of *parkedUDP
+	batchIO            // what the platform needs to receive and send
 }
 
 func newUDPReader(conn *net.UDPConn, c *UDPConfig, w Worker) (*udpReader, error) {
 	u := &udpReader{conn: conn, cfg: c, worker: w}
+	u.parkings.New = u.newParked
 	u.req.Peer = c.Peer
 	u.req.Local = conn.LocalAddr().(*net.UDPAddr).AddrPort()
 	return u, u.open(conn, c)
@@ -188,7 +191,7 @@ func (u *udpReader) serveOne(h serve.Handler, msg, out []byte, from source) []by
 			u.park(h, from)
 			return nil
 		case serve.Drop:
-			u.counts[stats.DroppedPolicy]++
+			dropped(&u.counts, r)
 			return nil
 		}
 	default:
@@ -200,45 +203,47 @@ func (u *udpReader) serveOne(h serve.Handler, msg, out []byte, from source) []by
 	return r.Out
 }
 
-// park hands the request to a goroutine of its own, or sheds it where too many
-// wait already.
+// park lets the request wait, or sheds it where too many wait already.
 func (u *udpReader) park(h serve.Handler, from source) {
-	p := u.cfg.Parked
-	if !p.enter() {
-		u.counts[stats.Shed]++
+	if !u.cfg.Parked.enter(&u.req, &u.counts) {
 		return
 	}
-	u.counts[stats.Parked]++
-	w := &parkedUDP{u: u, h: h, to: from.keep()}
-	u.req.Detach(&w.req, make([]byte, len(u.req.Msg)), make([]byte, 65535))
-	go w.resumeLoop()
+	w := u.parkings.Get().(*parkedUDP)
+	from.keep(&w.to)
+	w.park(u.cfg.Parked, h, &u.req)
 }
 
-// parkedUDP is a request that waits. It ends by itself, within the time that its
-// handler's steps take; Parked waits for it.
+// parkedUDP is a request that waits.
 type parkedUDP struct {
-	u   *udpReader
-	h   serve.Handler
-	to  kept
-	req serve.Request
+	parking
+	u  *udpReader
+	to kept
 }
 
-func (w *parkedUDP) resumeLoop() {
-	p := w.u.cfg.Parked
-	defer p.leave()
+func (u *udpReader) newParked() any {
+	w := &parkedUDP{u: u}
+	w.end = w.finish
+	return w
+}
+
+func (w *parkedUDP) finish(done bool) {
+	u := w.u
 	var b stats.Batch
-	if w.h.Resume(p.ctx, &w.req) == serve.Done {
-		w.req.Fit(w.u.cfg.UDPSize)
+	if done {
+		w.req.Fit(u.cfg.UDPSize)
 		answered(&b, &w.req)
-		w.u.worker.Shared.Observe(&w.req)
-		w.u.worker.Stats.Publish(&b)
-		if err := w.to.send(w.u.conn, w.req.Out); err != nil {
+		u.worker.Shared.Observe(&w.req)
+		u.worker.Stats.Publish(&b)
+		if w.to.send(u.conn, w.req.Out) != nil {
 			b[stats.SendFailed]++
 		}
+		u.cfg.Parked.known.Add(w.req.Client.Addr(), w.req.At)
 	} else {
-		b[stats.DroppedPolicy]++
+		dropped(&b, &w.req)
 	}
-	w.u.worker.Stats.Publish(&b)
+	u.worker.Stats.Publish(&b)
+	w.ended()
+	u.parkings.Put(w)
 }
 
 // publish makes what a batch counted and observed visible.

@@ -261,46 +261,63 @@ func port(p uint16) uint16 {
 	return uint16(b[0])<<8 | uint16(b[1])
 }
 
-// kept is where a parked response goes, with the local address to send from.
+// kept is where a parked response goes, with the local address to send from. It
+// is used again and again: what send needs is made once.
 type kept struct {
 	to      unix.RawSockaddrInet6
 	size    uint32
-	control []byte
+	control [controlSize]byte
+	used    int // octets of control
+	raw     syscall.RawConn
+	m       mmsg
+	vec     unix.Iovec
+	errno   syscall.Errno
+	step    func(fd uintptr) bool
 }
 
 // keep copies what the slot knows.
-func (s source) keep() kept {
-	k := kept{to: s.u.names[s.i], size: s.u.in[s.i].hdr.Namelen}
+func (s source) keep(k *kept) {
+	k.to, k.size, k.used = s.u.names[s.i], s.u.in[s.i].hdr.Namelen, 0
 	if s.u.pktinfo {
 		var o mmsg
 		s.u.answerFrom(s.i, &o)
-		k.control = append([]byte(nil), s.u.controls[s.i*controlSize:][:o.hdr.Controllen]...)
+		k.used = copy(k.control[:], s.u.controls[s.i*controlSize:][:o.hdr.Controllen])
 	}
-	return k
+	if k.step == nil {
+		k.raw, k.step = s.u.raw, k.sendNow
+	}
 }
 
 // send sends one response outside a batch.
-func (k *kept) send(conn *net.UDPConn, msg []byte) error {
-	vec := unix.Iovec{Base: &msg[0]}
-	vec.SetLen(len(msg))
-	m := mmsg{hdr: unix.Msghdr{Name: (*byte)(unsafe.Pointer(&k.to)), Namelen: k.size, Iov: &vec, Iovlen: 1}}
-	if len(k.control) > 0 {
-		m.hdr.Control = &k.control[0]
-		m.hdr.SetControllen(len(k.control))
+func (k *kept) send(_ *net.UDPConn, msg []byte) error {
+	k.vec = unix.Iovec{Base: &msg[0]}
+	k.vec.SetLen(len(msg))
+	k.m = mmsg{hdr: unix.Msghdr{Name: (*byte)(unsafe.Pointer(&k.to)), Namelen: k.size, Iov: &k.vec, Iovlen: 1}}
+	if k.used > 0 {
+		k.m.hdr.Control = &k.control[0]
+		k.m.hdr.SetControllen(k.used)
 	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
+	if err := k.raw.Write(k.step); err != nil {
 		return err
 	}
-	var errno syscall.Errno
-	err = raw.Write(func(fd uintptr) bool {
-		_, _, errno = syscall.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&m)), 1, unix.MSG_DONTWAIT, 0, 0)
-		return errno != unix.EAGAIN
-	})
-	if err == nil && errno != 0 {
-		err = errno
+	if k.errno != 0 {
+		return k.errno
 	}
-	return err
+	return nil
+}
+
+// sendNow does not leave the waiting for a full socket buffer to the network
+// poller: whoever woke the request has others to wake.
+func (k *kept) sendNow(fd uintptr) bool {
+	for range sendTries {
+		_, _, k.errno = syscall.RawSyscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&k.m)), 1, unix.MSG_DONTWAIT, 0, 0)
+		if k.errno != unix.EAGAIN && k.errno != unix.EINTR {
+			break
+		}
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+		_, _ = unix.Poll(poll, 1)
+	}
+	return true
 }
 
 // answerFrom makes o leave from the address that slot i's query came to: the

@@ -95,8 +95,8 @@ func (s source) addr() netip.AddrPort {
 // kept is where a parked response goes; its memory is its own.
 type kept = source
 
-func (s source) keep() kept {
-	return kept{s.from, append([]byte(nil), s.control...)}
+func (s source) keep(k *kept) {
+	k.from, k.control = s.from, append(k.control[:0], s.control...)
 }
 
 // send sends one response.

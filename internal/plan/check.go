@@ -29,6 +29,7 @@ const (
 type checker struct {
 	plan     *Plan
 	problems []Problem
+	views    map[string]Pos // by name
 }
 
 func (c *checker) add(pos Pos, mend, format string, args ...any) {
@@ -46,11 +47,16 @@ func (c *checker) file(pos Pos, mend, format string, args ...any) {
 // user and group, but opens no socket and changes nothing. A plan that came
 // from no front end may be checked too: problems then have the zero Pos.
 func (p *Plan) Check() []Problem {
-	c := &checker{plan: p}
+	c := &checker{plan: p, views: map[string]Pos{}}
 	c.listeners()
 	c.overlaps()
 	c.zones()
-	c.limits()
+	c.allViews()
+	c.forward()
+	c.cache()
+	c.access()
+	c.clientLimits()
+	c.ranges()
 	c.identity()
 	c.log()
 	c.metrics()
@@ -110,19 +116,41 @@ func (c *checker) overlaps() {
 }
 
 func (c *checker) zones() {
-	first := map[string]Pos{}
+	first := map[zoneIn]Pos{}
 	for i, z := range c.plan.Zones {
 		if len(z.Name) == 0 {
 			c.add(z.Pos, "give the zone a name", "zone without a name")
 			continue
 		}
-		folded := string(z.Name.Fold())
-		if pos, ok := first[folded]; ok {
-			c.add(z.Pos, "remove one", "zone %s is named twice, first at %s", z.Name, pos)
-		} else {
-			first[folded] = z.Pos
-		}
+		c.zoneTwice(z, first)
 		c.zoneFile(c.plan.At(fmt.Sprintf("zones[%d].file", i)), z)
+	}
+}
+
+// zoneIn is a zone as one view sees it; without a view, as all do.
+type zoneIn struct{ name, view string }
+
+// zoneTwice: one view has one zone of a name. A zone of its own may stand in
+// place of one that all views see. first has the zones so far.
+func (c *checker) zoneTwice(z Zone, first map[zoneIn]Pos) {
+	views := z.Views
+	if len(views) == 0 {
+		views = []string{""}
+	}
+	told := false
+	for i, view := range views {
+		key := zoneIn{string(z.Name.Fold()), view}
+		pos, twice := first[key]
+		switch {
+		case !twice:
+			first[key] = z.Pos
+		case told || slices.Contains(views[:i], view):
+		case view == "":
+			c.add(z.Pos, "remove one", "zone %s is named twice, first at %s", z.Name, pos)
+		default:
+			c.add(z.Pos, "remove one, or give them different views", "zone %s is named twice for view %s, first at %s", z.Name, view, pos)
+		}
+		told = told || twice
 	}
 }
 
@@ -158,16 +186,6 @@ func reason(err error) error {
 		return path.Err
 	}
 	return err
-}
-
-func (c *checker) limits() {
-	for _, l := range limits {
-		v := l.get(c.plan)
-		if v < l.min || v > l.max {
-			mend := fmt.Sprintf("write %s to %s", l.show(l.min), l.show(l.max))
-			c.add(c.plan.At(l.path), mend, "%s: %s is out of range", l.path, l.show(v))
-		}
-	}
 }
 
 func (c *checker) identity() {

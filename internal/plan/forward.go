@@ -66,7 +66,8 @@ func DefaultCache() Cache {
 	return Cache{
 		On:   true,
 		Size: 64 << 20,
-		// A day: as RFC 8767 §4 advises.
+		// Well below the 7 days that RFC 8767 §4 advises as the cap: what was
+		// cached by mistake is gone after a day.
 		MaxTTL: 24 * time.Hour,
 		// RFC 2308 §5: one to three hours work well.
 		MaxNegative: time.Hour,

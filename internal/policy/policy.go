@@ -18,6 +18,7 @@ const (
 	Go   Next = iota // to the next rule
 	Stop             // the response is made, or there will be none: leave the program
 	Drop             // leave, and send nothing
+	Pend             // the request's Waker will be told; only a Starter says so
 )
 
 // Matcher is a condition of a rule. It never waits and allocates nothing.
@@ -32,17 +33,27 @@ type Waiter interface {
 	Wait(ctx context.Context, r *serve.Request) Next
 }
 
+// Starter is something that waits without a goroutine to wait in. Start begins
+// it for a detached request and says Pend; when the request's Waker was told,
+// Start is called again and takes up what came of it. It knows the two calls
+// apart by what it left in the request's Pending. It may wait neither time.
+type Starter interface {
+	Start(r *serve.Request) Next
+}
+
 // Finisher sees the whole response on its way out, in the reverse order of the
 // rules. f is the frame that its rule left.
 type Finisher interface {
 	After(r *serve.Request, f *serve.Frame)
 }
 
-// Rule is one row of a program: where all of If match, Do or Wait runs; exactly
-// one of them is set. After, where set, runs when the response passes.
+// Rule is one row of a program: where all of If match, Do, Start or Wait runs;
+// exactly one of them is set. After, where set, runs when the response passes; it
+// may take Out away, and then nothing is sent.
 type Rule struct {
 	If    []Matcher
 	Do    Step
+	Start Starter
 	Wait  Waiter
 	After Finisher
 	Text  string // as a person would write it, for explanations

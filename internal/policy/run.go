@@ -7,38 +7,54 @@ import (
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
+// patience is how long a run may take.
+type patience uint8
+
+const (
+	atOnce   patience = iota // on memory that is not the request's own: nothing may wait
+	detached                 // what needs no goroutine may wait
+	patient                  // everything may
+)
+
 // Serve runs r from where its cursor stands as far as that goes without waiting.
 func (s *Set) Serve(r *serve.Request) serve.Status {
-	return s.run(context.Background(), r, false)
+	return s.run(context.Background(), r, atOnce)
 }
 
-// Resume goes on with a detached request at the rule that stopped it.
+// Start goes on with a detached request at the rule that stopped it.
+func (s *Set) Start(r *serve.Request) serve.Status {
+	return s.run(context.Background(), r, detached)
+}
+
+// Resume goes on with a detached request at the rule that stopped it, and waits
+// where a rule has to.
 func (s *Set) Resume(ctx context.Context, r *serve.Request) serve.Status {
-	return s.run(ctx, r, true)
+	return s.run(ctx, r, patient)
 }
 
-// run is the loop: next rule, matchers, step, where to go. patient tells
-// whether a rule may wait.
-func (s *Set) run(ctx context.Context, r *serve.Request, patient bool) serve.Status {
+// run is the loop: next rule, matchers, step, where to go.
+func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Status {
 	rules := s.Programs[r.Policy.Program].Rules
 	for int(r.Policy.Rule) < len(rules) {
 		rule := &rules[r.Policy.Rule]
-		if !matches(rule.If, r) {
+		if r.Pending == nil && !matches(rule.If, r) {
 			r.Policy.Rule++
 			continue
 		}
-		var next Next
+		next, ran := rule.do(ctx, r, p)
 		switch {
-		case rule.Do != nil:
-			next = rule.Do.Do(r)
-		case patient:
-			next = rule.Wait.Wait(ctx, r)
-		default:
+		case !ran:
 			return serve.Wait
+		case next == Pend:
+			return serve.Pending
 		}
-		wrapped := r.Policy.Depth > 0 || rule.After != nil
-		if wrapped && !patient && next != Drop && r.Reply.Truncated() {
-			return serve.Wait // the wrappers have to see all of it: again, with more room
+		if next != Drop && r.Reply.Truncated() && (rule.After != nil || s.wantsAll(r)) {
+			if p == atOnce {
+				return serve.Wait // again, with more room
+			}
+			if r.Grow(wire.MaxMessage) {
+				continue
+			}
 		}
 		if rule.After != nil {
 			s.push(r)
@@ -52,6 +68,27 @@ func (s *Set) run(ctx context.Context, r *serve.Request, patient bool) serve.Sta
 		r.Policy.Rule++
 	}
 	return s.leave(r)
+}
+
+// wantsAll tells whether the response has to be whole: a wrapper has to see it,
+// or the client's transport has room for it.
+func (s *Set) wantsAll(r *serve.Request) bool {
+	return r.Policy.Depth > 0 || r.Peer.Proto.Stream()
+}
+
+// do runs the rule, where that may be done with so much patience.
+func (rule *Rule) do(ctx context.Context, r *serve.Request, p patience) (next Next, ran bool) {
+	switch {
+	case rule.Do != nil:
+		return rule.Do.Do(r), true
+	case p == atOnce:
+		return Go, false
+	case rule.Start != nil:
+		return rule.Start.Start(r), true
+	case p == detached:
+		return Go, false
+	}
+	return rule.Wait.Wait(ctx, r), true
 }
 
 func matches(conditions []Matcher, r *serve.Request) bool {
@@ -83,6 +120,9 @@ func (s *Set) leave(r *serve.Request) serve.Status {
 		c.Depth--
 		f := &c.Frames[c.Depth]
 		s.Programs[c.Program].Rules[f.Rule].After.After(r, f)
+	}
+	if r.Out == nil {
+		return serve.Drop
 	}
 	return serve.Done
 }

@@ -131,9 +131,9 @@ func TestRun(t *testing.T) {
 		{"a waiter drops", func(p *trail) []Rule {
 			return []Rule{{Wait: part{trail: p, name: "a", next: Drop}}}
 		}, serve.Wait, serve.Drop, 0, []string{"-", "wait a ctx"}},
-		{"too long for the buffer, nobody wraps", func(p *trail) []Rule {
+		{"too long for the buffer, but not for a stream: again with more room", func(p *trail) []Rule {
 			return []Rule{{Do: part{trail: p, name: "a", next: Stop, rr: txt(10)}}}
-		}, serve.Done, 0, wire.NoError, []string{"do a"}},
+		}, serve.Wait, serve.Done, wire.NoError, []string{"do a", "-", "do a"}},
 		{"too long for the buffer, wrapped: again with more room", func(p *trail) []Rule {
 			return []Rule{
 				{Do: part{trail: p, name: "a"}, After: part{trail: p, name: "a"}},

@@ -18,9 +18,10 @@ type Status uint8
 
 // What a Handler says.
 const (
-	Done Status = iota // Out holds the response, whole: Fit it and send it
-	Wait               // Resume has to go on with it
-	Drop               // nothing is sent
+	Done    Status = iota // Out holds the response, whole: Fit it and send it
+	Wait                  // it has to wait: detached, Start goes on with it, and behind Start Resume
+	Drop                  // nothing is sent
+	Pending               // its Waker will be told, once; until then nobody touches it
 )
 
 // Request is the work on one query. It travels from the listener through the
@@ -36,10 +37,30 @@ type Request struct {
 	Client, Local netip.AddrPort
 	Peer          *Peer         // never nil
 	Who, View     uint16        // client group and view, set once, before zones and cache
+	Route         uint16        // where the question would be forwarded to, plus one; 0 is nowhere
 	At            time.Duration // arrival, monotonic, since the process started
 	Policy        Cursor
 	Note          Note
+
+	// Of detached requests.
+	Expired bool  // the cache has an answer whose time is over: better than none
+	Pending any   // what the rule that waits left for itself
+	Waker   Waker // who goes on with the request when it was Pending
+	own     bool
 }
+
+// Waker goes on with a request that was Pending.
+type Waker interface {
+	// Wake is called once for each Pending, from any goroutine, perhaps before
+	// the call that was answered with Pending has returned. It must not wait.
+	Wake()
+}
+
+// The groups of clients.
+const (
+	Stranger uint16 = iota // may ask for our own zones
+	Guest                  // may ask for everything
+)
 
 // Peer is what is known of the other side beyond its address. It is made once
 // per listener or connection and never changed.
@@ -88,7 +109,21 @@ type Note struct {
 	Zone   uint32 // number of the zone that answered, plus one
 	Size   uint16 // octets sent
 	Flags  uint16 // header flags sent
+
+	Upstream uint16  // number of the upstream that answered, plus one; 0 is none
+	Limit    Limited // the limit that the response, or its absence, is due to
+	Trusted  bool    // the client has shown that its address is its own
 }
+
+// Limited is the limit that a query met.
+type Limited uint8
+
+// The limits.
+const (
+	Unlimited Limited = iota
+	OverRate          // queries of one client
+	OverRRL           // responses of one kind to one client
+)
 
 // Source is where an answer came from.
 type Source uint8
@@ -98,11 +133,14 @@ const (
 	SourceNone Source = iota
 	SourceZone
 	SourceLocal
+	SourceCache
+	SourceStale
+	SourceForward
 	SourceRefused
 	SourceError
 )
 
-var sourceNames = [...]string{"none", "zone", "local", "refused", "error"}
+var sourceNames = [...]string{"none", "zone", "local", "cache", "stale", "forward", "refused", "error"}
 
 // String is the name of the source, as in the log and in metrics.
 func (s Source) String() string { return sourceNames[s] }
@@ -134,14 +172,46 @@ func (r *Request) Start(out []byte) {
 	r.Ask = Ask{Name: r.Name, Labels: &r.Suffixes, Type: r.Type, Class: r.Class, DO: r.EDNS.DO}
 	r.Policy.Program, r.Policy.Rule, r.Policy.Depth = 0, 0, 0
 	r.Note = Note{}
-	r.Who, r.View = 0, 0
+	r.Who, r.View, r.Route = 0, 0, 0
 	r.Out = nil
+	r.Expired = false
 	r.Reply.Begin(&r.Query, out)
 }
 
 // Finish ends the response with that code.
 func (r *Request) Finish(rcode wire.Rcode) {
 	r.Out = r.Reply.End(rcode)
+}
+
+// Extend adds an extended error (RFC 8914) to the response and to the note. text
+// is for people and may be empty.
+func (r *Request) Extend(code uint16, text string) {
+	r.Note.EDE = code + 1
+	var data [2 + maxExtraText]byte
+	binary.BigEndian.PutUint16(data[:], code)
+	r.Reply.Option(wire.OptEDE, data[:2+copy(data[2:], text)])
+}
+
+// maxExtraText bounds the text of an extended error, so that it never costs the
+// response its place.
+const maxExtraText = 128
+
+// Grow gives a detached request room for a response of n octets, where it has
+// less; what was written of the response is dropped. It is false for a request
+// that is not detached, or has the room already.
+func (r *Request) Grow(n int) bool {
+	if !r.own || !r.Reply.Smaller(n) {
+		return false
+	}
+	r.Out = nil
+	r.Reply.Move(make([]byte, n))
+	return true
+}
+
+// Empty begins the response anew, without records. Options and the flag RA stay.
+func (r *Request) Empty() {
+	r.Out = nil
+	r.Reply.Restart()
 }
 
 // Fit makes the response ready to send: the client's size limit, truncation and
@@ -171,8 +241,9 @@ func (r *Request) Detach(into *Request, msg, out []byte) {
 	own := r.Ask.Labels == &r.Suffixes
 	into.Query, into.Ask = r.Query, r.Ask
 	into.Client, into.Local, into.Peer = r.Client, r.Local, r.Peer
-	into.Who, into.View, into.At = r.Who, r.View, r.At
+	into.Who, into.View, into.Route, into.At = r.Who, r.View, r.Route, r.At
 	into.Policy, into.Note = r.Policy, r.Note
+	into.Expired, into.Pending, into.own = r.Expired, nil, true
 	into.Rebase(msg[:n:n])
 	if own {
 		into.Ask.Name, into.Ask.Labels = into.Name, &into.Suffixes
@@ -180,14 +251,18 @@ func (r *Request) Detach(into *Request, msg, out []byte) {
 	into.Out = nil
 	into.Reply.Begin(&into.Query, out)
 	into.Reply.CopyOptions(&r.Reply)
+	into.Reply.Flags = r.Reply.Flags & wire.FlagRA
 }
 
 // Handler answers requests. One Handler serves many goroutines at once.
 type Handler interface {
 	// Serve does what can be done at once and never waits. It keeps nothing of r.
 	Serve(r *Request) Status
-	// Resume goes on with a detached request behind Wait; it may wait until ctx
-	// ends. It returns Done or Drop.
+	// Start goes on with a detached request behind Wait or behind a call of its
+	// Waker. It never waits either: Wait says that Resume has to.
+	Start(r *Request) Status
+	// Resume goes on with a detached request behind Start; it may wait until ctx
+	// ends. It returns Done, Drop or Pending.
 	Resume(ctx context.Context, r *Request) Status
 }
 

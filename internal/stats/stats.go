@@ -17,15 +17,23 @@ const (
 	BytesOut
 	DroppedShort    // messages shorter than a header
 	DroppedResponse // messages with QR=1
-	DroppedPolicy   // queries that the policy dropped
+	DroppedPolicy   // queries that the policy dropped, the two below apart
+	DroppedRate     // queries over the rate of one client
+	DroppedRRL      // responses over the rate of one kind to one client
+	LimitedRate     // queries over the rate of one client that were told to come again
+	LimitedRRL      // responses over the rate that went out truncated
 	Parked          // requests that had to wait
 	Shed            // requests that would have had to wait, but the room was full
+	ShedUnknown     // those among them of clients that were not known
 	SendFailed      // responses that the kernel did not take
 	Accepted        // stream connections
 	Refused         // stream connections over a limit
 	FromNone        // responses by source, in the order of serve.Source
 	FromZone
 	FromLocal
+	FromCache
+	FromStale
+	FromForward
 	FromRefused
 	FromError
 	Counters

@@ -175,6 +175,19 @@ func (b *Builder) CopyOptions(from *Builder) {
 	b.opts = copy(b.opt[:], from.opt[:from.opts])
 }
 
+// Smaller tells whether the buffer has room for less than n octets.
+func (b *Builder) Smaller(n int) bool { return len(b.buf) < n }
+
+// Move begins the response anew in another buffer. Options and the flag RA stay.
+func (b *Builder) Move(buf []byte) {
+	opts, ra := b.opts, b.Flags&FlagRA
+	b.Begin(b.q, buf)
+	b.opts, b.Flags = opts, ra
+}
+
+// Restart begins the response anew. Options and the flag RA stay.
+func (b *Builder) Restart() { b.Move(b.buf) }
+
 // reserve is the octets that End and Fit will need behind the records.
 func (b *Builder) reserve() int {
 	if b.q.EDNS.Present {

@@ -36,15 +36,16 @@ type Rcode uint16
 
 // Response codes (RFC 6895 §2.3).
 const (
-	NoError  Rcode = 0
-	FormErr  Rcode = 1
-	ServFail Rcode = 2
-	NXDomain Rcode = 3
-	NotImp   Rcode = 4
-	Refused  Rcode = 5
-	YXDomain Rcode = 6
-	NotAuth  Rcode = 9
-	BadVers  Rcode = 16
+	NoError   Rcode = 0
+	FormErr   Rcode = 1
+	ServFail  Rcode = 2
+	NXDomain  Rcode = 3
+	NotImp    Rcode = 4
+	Refused   Rcode = 5
+	YXDomain  Rcode = 6
+	NotAuth   Rcode = 9
+	BadVers   Rcode = 16
+	BadCookie Rcode = 23
 )
 
 // String is the mnemonic.
@@ -68,6 +69,8 @@ func (r Rcode) String() string {
 		return "NOTAUTH"
 	case BadVers:
 		return "BADVERS"
+	case BadCookie:
+		return "BADCOOKIE"
 	}
 	return "RCODE" + strconv.Itoa(int(r))
 }

@@ -11,12 +11,17 @@ const listenExample = "udp://127.0.0.1:53\ntcp://127.0.0.1:53"
 
 var listenRow = row[plan.Plan]{
 	key:     "listen",
-	value:   listOf(value[plan.Listen]{want: "an address", read: readListen}, func(p *plan.Plan) *[]plan.Listen { return &p.Listen }),
+	value:   listOf(listenValue, func(p *plan.Plan) *[]plan.Listen { return &p.Listen }),
 	example: listenExample,
 	doc: "The addresses to answer on, as URLs. At least one is needed. The host is an IP address, IPv6 in brackets; " +
 		"without a host (`udp://:53`) it is every address of the machine, IPv4 and IPv6. " +
 		"The port is 53 unless written. The schemes are `udp` and `tcp`; a DNS server needs both (RFC 7766 §5).",
 }
+
+var listenValue = value[plan.Listen]{want: "an address", read: readListen}
+
+// port is where DNS is without another word.
+const port = 53
 
 // laterSchemes are transports that the design knows and that are not built yet.
 var laterSchemes = []string{"tls", "https", "quic", "http", "h3"}
@@ -29,7 +34,7 @@ func readListen(r *reader, s spot, into *plan.Listen) {
 	}
 	l, problem := ParseListen(s.node.pos, text)
 	if problem != nil {
-		r.problem(problem.Pos, problem.Mend, "listen: %s", problem.Text)
+		r.problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
 	}
 	*into = l
 }
@@ -67,7 +72,6 @@ func ParseListen(pos plan.Pos, text string) (plan.Listen, *plan.Problem) {
 
 // hostPort reads HOST, HOST:PORT or :PORT; a mend says that it could not.
 func hostPort(s string) (_ netip.AddrPort, mend string) {
-	const port = 53
 	if strings.HasPrefix(s, ":") && !strings.HasPrefix(s, "::") {
 		s = "[::]" + s
 	}

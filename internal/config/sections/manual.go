@@ -1,6 +1,7 @@
 package sections
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 
 // entry is a row without its type: what the manual needs.
 type entry struct {
-	path, key, want, preset, example, doc string
+	path, key, want, preset, none, example, doc string
 
 	must, list bool
 	keys       []entry
@@ -23,7 +24,7 @@ func entries[T any](path string, rows []row[T]) []entry {
 	all := make([]entry, 0, len(rows))
 	for _, row := range rows {
 		e := entry{
-			path: join(path, row.key), key: row.key, want: row.value.want, preset: row.preset,
+			path: join(path, row.key), key: row.key, want: row.value.want, preset: row.preset, none: row.none,
 			example: row.example, doc: row.doc, must: row.must, list: row.value.list,
 		}
 		if row.value.keys != nil {
@@ -44,6 +45,7 @@ out; what is not configured is off. ` + "`waymark check -c FILE`" + ` tells ever
 is wrong with a file, each problem with its line and column, and changes nothing.
 
 - **A duration** is a number with its unit: ` + "`500ms`, `10s`, `5m`, `1h30m`, `1d`" + `.
+- **A size** is a number with its unit: ` + "`64MiB`, `1GiB`" + `; also ` + "`KB`" + `, 1000 octets, and so on.
 - **A path** that does not start with ` + "`/`" + ` starts in the folder of the configuration.
 - **True** may also be written ` + "`yes` or `on`, and false `no` or `off`" + `.
 - **A list** of one may be written without its dash.
@@ -108,21 +110,28 @@ func writeRows(b *strings.Builder, all []entry, prefix string) {
 	for _, e := range all {
 		name := prefix + e.key
 		if len(e.keys) > 0 {
+			fmt.Fprintf(b, "| `%s` | %s | | | %s |\n", name, e.values(), e.doc)
 			writeRows(b, e.keys, name+".")
 			continue
 		}
-		preset, span := e.preset, ""
+		preset, span := cmp.Or(e.none, "off"), ""
 		switch {
 		case e.must:
 			preset = "must be given"
-		case preset == "":
-			preset = "off"
-		default:
-			preset = "`" + preset + "`"
+		case e.preset != "":
+			preset = "`" + e.preset + "`"
 		}
 		if least, greatest, ok := plan.Range(e.path); ok {
 			span = least + " to " + greatest
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", name, e.want, preset, span, e.doc)
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", name, e.values(), preset, span, e.doc)
 	}
+}
+
+// values is what the manual says about the value.
+func (e entry) values() string {
+	if e.list {
+		return e.want + ", or a list"
+	}
+	return e.want
 }

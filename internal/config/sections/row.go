@@ -1,7 +1,6 @@
 package sections
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,9 +12,16 @@ type row[T any] struct {
 	key     string
 	value   value[T]
 	preset  string // the default as it would be written; empty if there is none
+	none    string // what then holds without the key, in Markdown; empty is off
 	must    bool   // cannot be left out
 	example string // as it would be written; more lines are more entries of a list
 	doc     string // for the manual, a sentence or two of Markdown
+}
+
+// first is one entry of the example.
+func (r row[T]) first() string {
+	line, _, _ := strings.Cut(r.example, "\n")
+	return line
 }
 
 // value is how the value of a key is read into a T.
@@ -63,7 +69,7 @@ func readRows[T any](r *reader, s spot, rows []row[T], into *T) {
 	readPairs(r, s, rows, into, seen)
 	for _, row := range rows {
 		if _, ok := seen[row.key]; row.must && !ok {
-			r.problem(s.node.pos, fmt.Sprintf("add for example %s: %s", row.key, row.example), "%s: the key %s is missing", s.name(), row.key)
+			r.problem(s.node.pos, "add for example "+row.key+": "+row.first(), "%s: the key %s is missing", s.name(), row.key)
 		}
 	}
 }
@@ -87,7 +93,7 @@ func readPairs[T any](r *reader, in spot, rows []row[T], into *T, seen map[strin
 		seen[p.key] = p.pos
 		row := rows[i]
 		s := spot{path: join(in.path, p.key), want: row.value.want, node: p.value}
-		s.example, _, _ = strings.Cut(row.example, "\n")
+		s.example = row.first()
 		r.where[s.path] = p.value.pos
 		if p.value.kind == null || p.value.kind == list {
 			r.where[s.path] = p.pos
@@ -116,11 +122,11 @@ func inline[T any](rows []row[T]) string {
 	var parts []string
 	for _, row := range rows {
 		if row.must {
-			parts = append(parts, row.key+": "+row.example)
+			parts = append(parts, row.key+": "+row.first())
 		}
 	}
 	if len(parts) == 0 && len(rows) > 0 {
-		parts = append(parts, rows[0].key+": "+rows[0].example)
+		parts = append(parts, rows[0].key+": "+rows[0].first())
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
@@ -138,8 +144,8 @@ func (r *reader) unknown(path string, p pair, known []string) {
 		what += " in " + spot{path: path}.name()
 	}
 	switch {
-	case nearest(p.key, known) != "":
-		r.problem(p.pos, "write "+nearest(p.key, known), "unknown %s", what)
+	case plan.Nearest(p.key, known) != "":
+		r.problem(p.pos, "write "+plan.Nearest(p.key, known), "unknown %s", what)
 	case r.home(p.key) != "":
 		r.problem(p.pos, "it belongs under "+r.home(p.key), "unknown %s", what)
 	default:

@@ -15,6 +15,11 @@ import (
 var table = []row[plan.Plan]{
 	listenRow,
 	zonesRow,
+	forwardRow,
+	cacheRow,
+	accessRow,
+	limitsRow,
+	viewsRow,
 	serverRow,
 	logRow,
 	metricsRow,
@@ -23,8 +28,7 @@ var table = []row[plan.Plan]{
 
 // later are sections that the design knows and that are not built yet.
 var later = []string{
-	"access", "block", "cache", "dashboard", "forward", "limits", "plugins",
-	"querylog", "recurse", "rules", "sets", "tls", "views",
+	"block", "dashboard", "plugins", "querylog", "recurse", "rules", "sets", "tls",
 }
 
 // Read turns a configuration into a plan. file is its path, for positions and

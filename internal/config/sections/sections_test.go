@@ -39,15 +39,16 @@ func leaves(all []entry, f func(entry)) {
 	}
 }
 
-// TestDocumented: every key has what the manual needs, and every number and
-// duration a range.
+// TestDocumented: every key has what the manual needs, and every number,
+// duration and size a range.
 func TestDocumented(t *testing.T) {
 	leaves(manual(), func(e entry) {
 		if e.want == "" || e.example == "" || !strings.HasSuffix(e.doc, ".") {
 			t.Errorf("%s: want %q, example %q, doc %q", e.path, e.want, e.example, e.doc)
 		}
 		_, _, ok := plan.Range(e.path)
-		if need := e.want == "a whole number" || e.want == "a duration"; ok != need {
+		need := strings.Contains(e.want, "a whole number") || strings.Contains(e.want, "a duration") || strings.Contains(e.want, "a size")
+		if ok != need {
 			t.Errorf("%s: %s, has a range: %v", e.path, e.want, ok)
 		}
 	})
@@ -63,41 +64,62 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestPresets: the defaults that the manual names are the ones that plan has,
-// none is missing, and none is written twice.
+// TestPresets: what the manual names as a default is what holds without the
+// key, none is missing, and none is written twice.
 func TestPresets(t *testing.T) {
-	preset := plan.Default()
 	leaves(manual(), func(e entry) {
-		if strings.Contains(e.path, "[") || e.path == "zones.name" || e.path == "zones.file" {
+		if e.must {
 			return
 		}
+		without, problems := Read("waymark.yaml", []byte(config(e.path, "")))
+		if len(problems) > 0 {
+			t.Fatalf("%s: %v", config(e.path, ""), problems)
+		}
+		without.Where = nil
 		if e.preset != "" {
-			p, problems := Read("waymark.yaml", []byte(nested(e.path, e.preset)))
+			p, problems := Read("waymark.yaml", []byte(config(e.path, e.preset)))
 			p.Where = nil
-			if len(problems) > 0 || !reflect.DeepEqual(p, preset) {
+			if len(problems) > 0 || !reflect.DeepEqual(p, without) {
 				t.Errorf("%s: %s is not the default: %+v %v", e.path, e.preset, p, problems)
 			}
 			return
 		}
 		// A plan whose default is something cannot have a key without one.
-		p, _ := Read("waymark.yaml", []byte(nested(e.path, e.example)))
-		if changed := changed(reflect.ValueOf(*preset), reflect.ValueOf(*p)); changed != "" {
+		p, _ := Read("waymark.yaml", []byte(config(e.path, e.example)))
+		if changed := changed(reflect.ValueOf(*without), reflect.ValueOf(*p)); changed != "" {
 			t.Errorf("%s: no default in its row, but plan has %s", e.path, changed)
 		}
 	})
 }
 
-// nested writes a dotted path as a flow mapping.
-func nested(path, value string) string {
-	parts := strings.Split(path, ".")
-	if strings.Contains(value, "\n") {
-		value = "[" + strings.ReplaceAll(value, "\n", ", ") + "]"
+// config is a configuration of one key, behind those that must stand beside it.
+// Without a value the key is left out.
+func config(path, value string) string {
+	text := mappingOf(manual(), strings.Split(path, "."), value)
+	return strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}") + "\n"
+}
+
+func mappingOf(all []entry, path []string, value string) string {
+	var parts []string
+	for _, e := range all {
+		switch {
+		case e.key != path[0] && e.must:
+			parts = append(parts, e.key+": "+flow(e.example))
+		case e.key == path[0] && len(path) > 1:
+			parts = append(parts, e.key+": "+mappingOf(e.keys, path[1:], value))
+		case e.key == path[0] && value != "":
+			parts = append(parts, e.key+": "+flow(value))
+		}
 	}
-	text := value
-	for i := len(parts) - 1; i > 0; i-- {
-		text = "{" + parts[i] + ": " + text + "}"
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// flow is an example on one line.
+func flow(example string) string {
+	if strings.Contains(example, "\n") {
+		return "[" + strings.ReplaceAll(example, "\n", ", ") + "]"
 	}
-	return parts[0] + ": " + text + "\n"
+	return example
 }
 
 // changed names a field that is something in preset and something else in got.
@@ -110,31 +132,18 @@ func changed(preset, got reflect.Value) string {
 		}
 		return ""
 	}
+	if preset.Kind() == reflect.Slice && preset.Len() == got.Len() {
+		for i := range preset.Len() {
+			if name := changed(preset.Index(i), got.Index(i)); name != "" {
+				return name
+			}
+		}
+		return ""
+	}
 	if !preset.IsZero() && !reflect.DeepEqual(preset.Interface(), got.Interface()) {
 		return preset.Type().String()
 	}
 	return ""
-}
-
-func TestNearest(t *testing.T) {
-	known := []string{"listen", "zones", "server", "log", "metrics", "control"}
-	for in, want := range map[string]string{
-		"listen": "listen", "lisen": "listen", "lsiten": "listen", "zone": "zones", "zoens": "zones",
-		"sevrer": "server", "logs": "log", "lgo": "log", "metric": "metrics", "contorl": "control",
-		"": "", "forward": "", "l": "", "x": "", strings.Repeat("listen", 1000): "",
-	} {
-		if got := nearest(in, known); got != want {
-			t.Errorf("nearest(%.20q) = %q, want %q", in, got, want)
-		}
-	}
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "acb", 1}, {"ca", "abc", 3}, {"kitten", "sitting", 3}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
 }
 
 func TestDuration(t *testing.T) {
@@ -148,6 +157,21 @@ func TestDuration(t *testing.T) {
 	for _, in := range []string{"", "10", "s", "-1s", "1d-1h", "d", "1dd", "1w", "9999999d", "1 s", "abc"} {
 		if d, ok := parseDuration(in); ok {
 			t.Errorf("parseDuration(%q) = %v, want a refusal", in, d)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for in, want := range map[string]int64{
+		"0": 0, "4096": 4096, "1KiB": 1 << 10, "256MiB": 256 << 20, "1 GiB": 1 << 30, "2TiB": 2 << 40, "1KB": 1000, "3MB": 3e6, "1GB": 1e9, "1TB": 1e12,
+	} {
+		if n, ok := parseSize(in); !ok || n != want {
+			t.Errorf("parseSize(%q) = %d, %v, want %d", in, n, ok, want)
+		}
+	}
+	for _, in := range []string{"", "MiB", "-1MiB", "1.5GiB", "1M", "1mib", "1  MiB", "1MiB ", "99999999999TiB", "9223372036854775808", "0x10"} {
+		if n, ok := parseSize(in); ok {
+			t.Errorf("parseSize(%q) = %d, want a refusal", in, n)
 		}
 	}
 }

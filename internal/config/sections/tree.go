@@ -70,7 +70,7 @@ func (t *tree) parse(text string, lines int) (root *node, trouble *plan.Problem)
 	if trouble := t.bounds(tokens); trouble != nil {
 		return nil, trouble
 	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.Parse(colons(tokens), 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, t.syntax(err)
 	}
@@ -107,7 +107,7 @@ var mends = []struct{ says, mend string }{
 	{"mapping value is not allowed", `put a value that holds ": " in quotes, or correct the indentation`},
 	{"end character", "close the quotes"},
 	{"end token", "close the bracket"},
-	{"must be specified", "close the bracket"},
+	{"must be specified", "close the bracket; a value with a bracket in it stands in quotes"},
 	{"corresponding to", "remove the bracket, or put the value in quotes"},
 	{"reserved character", "put the value in quotes"},
 	{"directive", "put a value that starts with % in quotes"},

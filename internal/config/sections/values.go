@@ -1,12 +1,13 @@
 package sections
 
 import (
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/waymark-dns/waymark/internal/plan"
 )
 
 // one reads a value that is a single word or text. parse is false for a text
@@ -88,29 +89,27 @@ func under[T, U any](rows []row[U], get func(*T) *U) value[T] {
 	}
 }
 
-// listOf is a list; a lone value is a list of one. read is called for each
-// entry, also for one that turns out to be wrong.
-func listOf[T, E any](element value[E], get func(*T) *[]E) value[T] {
+// switched is a mapping that may also be written on or off in one word; set
+// is called with which it is before the keys are read.
+func switched[T, U any](rows []row[U], get func(*T) *U, set func(v *U, pos plan.Pos, on bool)) value[T] {
 	return value[T]{
-		want: element.want,
-		list: true,
-		keys: element.keys,
+		want: "keys and values, or off",
+		keys: func(path string) []entry { return entries(path, rows) },
 		read: func(r *reader, s spot, into *T) {
-			items := s.node.items
-			switch s.node.kind {
-			case null, broken:
-				return
-			case list:
-			default:
-				items = []*node{s.node}
+			pos := r.where[s.path]
+			on := true
+			if s.node.kind == scalar {
+				var ok bool
+				if on, ok = parseBool(s.node.text); !ok {
+					// The value is not shown: among the keys may be a secret.
+					r.problem(s.node.pos, "write for example "+inline(rows)+", or off", "%s: expected keys and values, or off", s.name())
+					return
+				}
+				s.node = &node{kind: null, pos: s.node.pos}
 			}
-			for i, item := range items {
-				var e E
-				at := s
-				at.path, at.node = fmt.Sprintf("%s[%d]", s.path, i), item
-				r.where[at.path] = item.pos
-				element.read(r, at, &e)
-				*get(into) = append(*get(into), e)
+			set(get(into), pos, on)
+			if on {
+				readRows(r, s, rows, get(into))
 			}
 		},
 	}

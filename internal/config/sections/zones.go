@@ -30,6 +30,11 @@ var zoneRows = []row[plan.Zone]{
 		example: "example.org.zone",
 		doc:     "The zone's master file (RFC 1035 §5).",
 	},
+	{
+		key: "views", example: "office", none: "every view",
+		value: filled(listOf(viewName, func(z *plan.Zone) *[]string { return &z.Views })),
+		doc:   "Views that see the zone, by their names under `views`. A view's own zone stands in place of one of the same name that all see.",
+	},
 }
 
 var zoneValue = value[plan.Zone]{
@@ -44,22 +49,29 @@ var zoneValue = value[plan.Zone]{
 func readZoneName(r *reader, s spot, into *plan.Zone) {
 	// From here on a problem of the zone is one of its name.
 	into.Pos = s.node.pos
+	nameValue.read(r, s, &into.Name)
+}
+
+// nameValue is a domain name.
+var nameValue = value[wire.Name]{want: "a name", read: readName}
+
+func readName(r *reader, s spot, into *wire.Name) {
 	text, ok := r.text(s)
 	if !ok {
 		return
 	}
-	name, problem := ParseZoneName(s.node.pos, text)
+	name, problem := ParseName(s.node.pos, text)
 	if problem != nil {
 		r.problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
 	}
-	into.Name = name
+	*into = name
 }
 
-// ParseZoneName reads the name of a zone in presentation format and folds it to
+// ParseName reads a domain name in presentation format and folds it to
 // lower case. The final dot may be missing. With a problem the name is nil.
-func ParseZoneName(pos plan.Pos, text string) (wire.Name, *plan.Problem) {
+func ParseName(pos plan.Pos, text string) (wire.Name, *plan.Problem) {
 	if text == "" {
-		return nil, &plan.Problem{Pos: pos, Text: "the name is empty", Mend: "write . for the root zone"}
+		return nil, &plan.Problem{Pos: pos, Text: "the name is empty", Mend: "write . for the root"}
 	}
 	for _, c := range text {
 		if c > 0x7f {

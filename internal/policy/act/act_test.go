@@ -66,7 +66,7 @@ func TestChaos(t *testing.T) {
 		{"a.id.server.", dns.TypeTXT, ""},
 		{"server.", dns.TypeTXT, ""},
 	} {
-		next, m, r := do(t, a, c.name, dns.ClassCHAOS, c.typ)
+		next, m, r := do(t, a.(policy.Step), c.name, dns.ClassCHAOS, c.typ)
 		switch {
 		case c.want == "":
 			if next != policy.Go || m != nil {
@@ -110,7 +110,7 @@ func TestReject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next, m, r := do(t, a, "www.example.", dns.ClassINET, dns.TypeA)
+		next, m, r := do(t, a.(policy.Step), "www.example.", dns.ClassINET, dns.TypeA)
 		if next != policy.Stop || m.Rcode != int(rcode) || m.Authoritative || r.Note.Source != serve.SourceRefused || len(m.Answer)+len(m.Ns) != 0 {
 			t.Errorf("%v: next %d, answered %v", rcode, next, m)
 		}
@@ -118,11 +118,10 @@ func TestReject(t *testing.T) {
 }
 
 func TestZoneGoesOn(t *testing.T) {
-	a, err := kind(t, "zone").Make(&Env{Zones: zone.NewTable(nil)}, "")
-	if err != nil {
-		t.Fatal(err)
+	if a, err := kind(t, "zone").Make(&Env{Zones: []*zone.Table{zone.NewTable(nil)}}, ""); a != nil || err != nil {
+		t.Errorf("without zones: %v, %v; want no action", a, err)
 	}
-	if next, m, _ := do(t, a, "www.example.", dns.ClassINET, dns.TypeA); next != policy.Go || m != nil {
+	if next, m, _ := do(t, Zone{zone.NewTable(nil)}, "www.example.", dns.ClassINET, dns.TypeA); next != policy.Go || m != nil {
 		t.Errorf("next %d, answered %v", next, m)
 	}
 	broken := zone.NewTable([]*zone.Zone{zone.Broken(wire.Name("\x07example\x00"))})

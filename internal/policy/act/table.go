@@ -2,16 +2,24 @@ package act
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
-	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/wire"
 	"github.com/waymark-dns/waymark/internal/zone"
 )
 
-// Env is the engines of one configuration, for actions to stand on.
+// Env is the engines of one configuration, for actions to stand on. What is nil is
+// not configured: a rule with such an action is left out.
 type Env struct {
-	Zones             *zone.Table
-	Identity, Version string // of CHAOS answers; empty is off
+	Zones             []*zone.Table // by view
+	Identity, Version string        // of CHAOS answers; empty is off
+	Access            *Access
+	Limits            *Limits
+	Routes            *Routes
+	Local             *Local
+	Cache             *Cache
+	Forward           *Forward
 }
 
 // Kind is one action that rules can name.
@@ -19,38 +27,81 @@ type Kind struct {
 	Name string
 	Args string // what the arguments are; empty is none
 	Doc  string
-	Make func(e *Env, args string) (policy.Step, error)
+	// Make is a policy.Step, Starter or Waiter, perhaps a policy.Finisher as well;
+	// nil where there is nothing for it to do.
+	Make func(e *Env, args string) (any, error)
 }
 
 // Kinds is all actions.
 func Kinds() []Kind {
 	return []Kind{
-		{"zone", "", "answers from the zones; names in none of them go on", makeZone},
-		{"chaos", "", "answers id.server and version.server of class CHAOS, where they are configured", makeChaos},
+		{"access", "", "decides who may ask for what, and with which view", plain(func(e *Env) any { return some(e.Access) })},
+		{"limits", "", "holds back clients that ask too much or whose address may be forged", plain(func(e *Env) any { return some(e.Limits) })},
+		{"zone", "", "answers from the zones; names in none of them go on", plain(makeZone)},
+		{"chaos", "", "answers id.server and version.server of class CHAOS, where they are configured", plain(makeChaos)},
+		{"route", "", "finds the group of upstreams that the question is for", plain(func(e *Env) any { return some(e.Routes) })},
+		{"local", "", "answers special-use names and the reverse of private addresses, unless a group of upstreams is for them", plain(func(e *Env) any { return some(e.Local) })},
+		{"cache", "", "answers from the cache; what is not there goes on", plain(func(e *Env) any { return some(e.Cache) })},
+		{"forward", "", "asks the question's group of upstreams; a question without one goes on", plain(func(e *Env) any { return some(e.Forward) })},
+		{"refuse", "the number of an extended error (RFC 8914)", "answers REFUSED and says why", makeRefuse},
 		{"reject", "an rcode's mnemonic", "answers with that code and no records", makeReject},
 	}
 }
 
-func makeZone(e *Env, args string) (policy.Step, error) {
-	return Zone{e.Zones}, noArgs("zone", args)
+// some is p, or nothing at all where p is nil.
+func some[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return p
 }
 
-func makeChaos(e *Env, args string) (policy.Step, error) {
-	return NewChaos(e.Identity, e.Version), noArgs("chaos", args)
+// plain is the Make of an action without arguments.
+func plain(made func(e *Env) any) func(*Env, string) (any, error) {
+	return func(e *Env, args string) (any, error) {
+		if args != "" {
+			return nil, fmt.Errorf("reading %q: there are no arguments", args)
+		}
+		return made(e), nil
+	}
 }
 
-func makeReject(_ *Env, args string) (policy.Step, error) {
+// makeZone takes the table at once where there are no views.
+func makeZone(e *Env) any {
+	if !slices.ContainsFunc(e.Zones, func(t *zone.Table) bool { return len(t.Zones()) > 0 }) {
+		return nil
+	}
+	if len(e.Zones) == 1 {
+		return Zone{e.Zones[0]}
+	}
+	return ViewZones{e.Zones}
+}
+
+func makeChaos(e *Env) any {
+	if e.Identity == "" && e.Version == "" {
+		return nil
+	}
+	return NewChaos(e.Identity, e.Version)
+}
+
+// makeRefuse is for servers that have more than zones: elsewhere the last rule
+// says all there is to say.
+func makeRefuse(e *Env, args string) (any, error) {
+	code, err := strconv.ParseUint(args, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("reading extended error: %w", err)
+	}
+	if e.Forward == nil {
+		return nil, nil
+	}
+	return Refuse{uint16(code)}, nil
+}
+
+func makeReject(_ *Env, args string) (any, error) {
 	for rcode := range wire.Rcode(16) {
 		if rcode.String() == args {
 			return Reject{rcode}, nil
 		}
 	}
 	return nil, fmt.Errorf("reading rcode %q: no such mnemonic", args)
-}
-
-func noArgs(name, args string) error {
-	if args != "" {
-		return fmt.Errorf("reading %q: %s takes no arguments", args, name)
-	}
-	return nil
 }

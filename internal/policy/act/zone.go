@@ -11,6 +11,12 @@ import (
 // Zone answers from our zones; names in none of them go on to the next rule.
 type Zone struct{ Table *zone.Table }
 
+// ViewZones answers from the zones that the client's view has.
+type ViewZones struct{ Tables []*zone.Table }
+
+// Do is part of policy.Step.
+func (a ViewZones) Do(r *serve.Request) policy.Next { return Zone{a.Tables[r.View]}.Do(r) }
+
 // Do is part of policy.Step.
 func (a Zone) Do(r *serve.Request) policy.Next {
 	rcode, found := a.Table.Answer(r)

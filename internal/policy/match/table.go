@@ -19,6 +19,7 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{"class", "IN or CH", "the question's class", makeClass},
+		{"stranger", "", "the client may ask for our own zones only", makeStranger},
 		{"transfer", "", "the question asks for a zone transfer, AXFR or IXFR", makeTransfer},
 	}
 }
@@ -34,8 +35,12 @@ func makeClass(args string) (policy.Matcher, error) {
 }
 
 func makeTransfer(args string) (policy.Matcher, error) {
+	return Transfer{}, noArgs("transfer", args)
+}
+
+func noArgs(name, args string) error {
 	if args != "" {
-		return nil, fmt.Errorf("reading %q: transfer takes no arguments", args)
+		return fmt.Errorf("reading %q: %s takes no arguments", args, name)
 	}
-	return Transfer{}, nil
+	return nil
 }

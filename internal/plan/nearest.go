@@ -1,9 +1,9 @@
-package sections
+package plan
 
-// nearest is the known word that takes the fewest slips (a letter missing, too
+// Nearest is the known word that takes the fewest slips (a letter missing, too
 // many, wrong, or two swapped) to become word; empty if every one is so far
 // that it can hardly be meant.
-func nearest(word string, known []string) string {
+func Nearest(word string, known []string) string {
 	best, least := "", 0
 	for _, k := range known {
 		if d := distance(word, k); d <= max(1, len(k)/3) && (best == "" || d < least) {

@@ -1,0 +1,5 @@
+//go:build !race
+
+package addrset
+
+const raceDetector = false

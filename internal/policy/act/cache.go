@@ -1,0 +1,99 @@
+package act
+
+import (
+	"github.com/waymark-dns/waymark/internal/cache"
+	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/wire"
+)
+
+// Cache answers from the cache; what is not there goes on to the next rule.
+type Cache struct {
+	Cache  *cache.Cache
+	Routes *Routes
+	ECS    []bool // by route: whether client subnets are used
+	// Again runs the rest of the program for a copy of the request, so that the
+	// cache has a fresh answer.
+	Again func(r *serve.Request)
+}
+
+// key is the cache's key of what is asked.
+func (a *Cache) key(r *serve.Request, k *cache.Key) {
+	*k = cache.Key{
+		Name: r.Ask.Name, Hash: r.Ask.Labels.Hash[0], Type: r.Ask.Type, Class: r.Ask.Class,
+		View: uint32(r.View)<<16 | a.Routes.part(r), CD: r.Flags&wire.FlagCD != 0,
+	}
+	if len(a.ECS) > 0 && r.Route > 0 && a.ECS[r.Route-1] {
+		k.Scope = clientSubnet(r)
+	}
+}
+
+// Do is part of policy.Step.
+func (a *Cache) Do(r *serve.Request) policy.Next {
+	if r.Flags&wire.FlagRD == 0 || r.Route == 0 {
+		return policy.Go
+	}
+	var k cache.Key
+	a.key(r, &k)
+	var h cache.Hit
+	if a.Cache != nil {
+		h = a.Cache.Get(&k, r.At, &r.Reply, r.Ask.DO)
+	}
+	switch h.Verdict {
+	case cache.Expired:
+		r.Expired = true
+		return policy.Go
+	case cache.Miss:
+		return policy.Go
+	}
+	a.finish(r, &h)
+	if h.Refresh {
+		a.Again(r)
+	}
+	return policy.Stop
+}
+
+// stale answers with what has expired, where it is still there.
+func (a *Cache) stale(r *serve.Request) bool {
+	if a.Cache == nil || !r.Expired {
+		return false
+	}
+	var k cache.Key
+	a.key(r, &k)
+	h := a.Cache.Stale(&k, r.At, &r.Reply, r.Ask.DO)
+	if h.Verdict == cache.Miss {
+		return false
+	}
+	a.finish(r, &h)
+	return true
+}
+
+// finish ends a response that the cache has written.
+func (a *Cache) finish(r *serve.Request, h *cache.Hit) {
+	r.Note.Source = serve.SourceCache
+	r.Note.Upstream = h.Upstream
+	switch {
+	case h.Verdict != cache.Stale:
+		if h.EDE > 0 {
+			r.Extend(h.EDE-1, "")
+		}
+	case h.Rcode == wire.NXDomain:
+		r.Extend(edeStaleNXDomain, "")
+		r.Note.Source = serve.SourceStale
+	default:
+		r.Extend(edeStale, "")
+		r.Note.Source = serve.SourceStale
+	}
+	answerFlags(r, h.Flags)
+	r.Finish(h.Rcode)
+}
+
+// answerFlags sets the flags of an answer that is not our own: AD where the
+// upstream has validated it and the client cares (RFC 6840 §5.8), CD as the client
+// has it.
+func answerFlags(r *serve.Request, from uint16) {
+	if from&wire.FlagAD != 0 && r.Flags&wire.FlagCD == 0 && (r.Ask.DO || r.Flags&wire.FlagAD != 0) {
+		r.Reply.Flags |= wire.FlagAD
+	}
+	r.Reply.Flags |= wire.FlagRA | r.Flags&wire.FlagCD
+}

@@ -1,0 +1,231 @@
+package act
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/waymark-dns/waymark/internal/cache"
+	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/upstream"
+	"github.com/waymark-dns/waymark/internal/wire"
+)
+
+// Forward asks upstreams. Requests for the same thing share one Flight, which goes
+// on when they have left.
+type Forward struct {
+	Cache   *Cache // where answers are kept; its own Cache may be nil
+	Flights *cache.Flights
+	Groups  []ForwardGroup // by route
+	Now     func() time.Duration
+
+	misses sync.Pool // of *miss
+}
+
+// ForwardGroup is a group of upstreams.
+type ForwardGroup struct {
+	*upstream.Group
+	First   uint16   // number of its first upstream, for the log
+	Servers []string // as they are told to people
+}
+
+// querySize is what we say in queries that we take over UDP: what fits every path
+// without fragments (the DNS flag day of 2020).
+const querySize = 1232
+
+// maxQuery is the longest query: header, question, OPT with a client's subnet.
+const maxQuery = wire.HeaderSize + wire.MaxName + 4 + 11 + ecsOption
+
+// miss is a Flight and the exchange that does its work.
+type miss struct {
+	cache.Flight
+	x     upstream.Exchange
+	f     *Forward
+	group *ForwardGroup
+	query [maxQuery]byte
+	subs  []*serve.Request
+
+	// What came of it, while End's requests are woken.
+	answer cache.Answer
+	source uint16 // of the upstream, as Note has it
+	ede    uint16 // extended error plus one, where there is no answer
+	text   string // to the extended error
+}
+
+// Make is part of cache.Maker.
+func (f *Forward) Make() (*cache.Flight, any) {
+	m, ok := f.misses.Get().(*miss)
+	if !ok {
+		m = &miss{f: f}
+		m.x.Owner = m
+	}
+	return &m.Flight, m
+}
+
+// Start is part of policy.Starter.
+func (f *Forward) Start(r *serve.Request) policy.Next {
+	switch p := r.Pending.(type) {
+	case *miss:
+		r.Pending = nil
+		return f.finish(r, p)
+	case cache.Overdue:
+		r.Pending = nil
+		if f.Cache.stale(r) {
+			return policy.Stop
+		}
+		r.Expired = false // gone by now: wait for the upstream like everyone else
+	}
+	if r.Route == 0 {
+		return policy.Go
+	}
+	if r.Flags&wire.FlagRD == 0 { // who does not want recursion is not told what others asked for
+		return refuse(r, edeNotAuth)
+	}
+	var k cache.Key
+	f.Cache.key(r, &k)
+	group := &f.Groups[r.Route-1]
+	do := r.Ask.DO || f.Cache.Cache != nil
+	owner, joined := f.Flights.Join(&k, r, f.Now(), f)
+	switch joined {
+	case cache.TooLate:
+		if f.Cache.stale(r) {
+			return policy.Stop
+		}
+		r.Expired = false
+		return f.Start(r)
+	case cache.Leads:
+		// From here on r may have been answered and be used for something else.
+		owner.(*miss).begin(group, do)
+	}
+	return policy.Pend
+}
+
+// begin sends the query. Records of DNSSEC are asked for whatever the client
+// wants, since what is kept serves all.
+func (m *miss) begin(g *ForwardGroup, do bool) {
+	m.group = g
+	k := &m.Key
+	flags := uint16(wire.FlagRD)
+	if k.CD {
+		flags |= wire.FlagCD
+	}
+	q := binary.BigEndian.AppendUint16(m.query[:2], flags)
+	q = append(q, 0, 1, 0, 0, 0, 0, 0, 1)
+	q = append(q, k.Name...)
+	q = binary.BigEndian.AppendUint16(q, k.Type)
+	q = binary.BigEndian.AppendUint16(q, k.Class)
+	m.x.Bare = len(q)
+	q = append(q, 0, 0, wire.TypeOPT, querySize>>8, querySize&0xff, 0, 0, 0, 0, 0, 0)
+	if do {
+		q[len(q)-4] = 0x80
+	}
+	if k.Scope.IsValid() {
+		end := len(q)
+		q = appendSubnet(q, k.Scope)
+		binary.BigEndian.PutUint16(q[end-2:], uint16(len(q)-end))
+	}
+	m.x.Query = q
+	g.Start(&m.x)
+}
+
+// Exchanged is part of upstream.Owner: it keeps the answer and wakes who waits.
+func (m *miss) Exchanged(x *upstream.Exchange) {
+	f := m.f
+	m.source, m.ede, m.text = m.group.First+x.Upstream+1, 0, ""
+	m.take(x)
+	m.subs = f.Flights.End(&m.Flight, m.subs[:0])
+	for i, r := range m.subs {
+		m.subs[i] = nil
+		r.Waker.Wake()
+	}
+	f.misses.Put(m)
+}
+
+// take reads what came, and gives it to the cache.
+func (m *miss) take(x *upstream.Exchange) {
+	k := m.Key // others compare theirs with it: it does not change
+	if x.Err != nil {
+		m.fail(edeNoReachable, "no upstream answered")
+	} else {
+		k.Scope = answeredScope(k.Scope, x.Response)
+		switch stored := m.answer.Read(m.f.Cache.Cache, &k, x.Response); {
+		case stored == cache.Malformed:
+			m.fail(edeInvalidData, m.group.Servers[x.Upstream]+" sent a malformed response")
+		case m.answer.Rcode != wire.NoError && m.answer.Rcode != wire.NXDomain:
+			m.fail(edeNetwork, m.group.Servers[x.Upstream]+" answered "+m.answer.Rcode.String())
+			if m.answer.EDE > 0 {
+				m.ede = m.answer.EDE
+			}
+		}
+	}
+	c, now := m.f.Cache.Cache, m.f.Now()
+	switch {
+	case c == nil:
+	case m.ede != 0:
+		c.Fail(&k, now, m.ede, x.Err != nil)
+	default:
+		c.Keep(&k, &m.answer, now, m.source)
+	}
+}
+
+func (m *miss) fail(ede uint16, text string) { m.ede, m.text = ede+1, text }
+
+// answeredScope is whom an answer is for that was asked for sent. One without the
+// option is for everyone (RFC 7871 §7.3).
+func answeredScope(sent netip.Prefix, msg []byte) netip.Prefix {
+	if !sent.IsValid() {
+		return sent
+	}
+	p, scope, ok := readSubnet(optionOf(msg, wire.OptECS))
+	if !ok || p != sent {
+		scope = 0
+	}
+	// A scope longer than the prefix that we gave is for that prefix.
+	p, _ = sent.Addr().Prefix(min(scope, sent.Bits()))
+	return p
+}
+
+// optionOf is the data of an EDNS option of a response, or nil.
+func optionOf(msg []byte, code uint16) []byte {
+	var resp wire.Response
+	var rec wire.Record
+	if !resp.Read(msg) {
+		return nil
+	}
+	for resp.Next(&rec) {
+		if rec.Type == wire.TypeOPT {
+			e := wire.EDNS{Options: msg[rec.RDATA:rec.End]}
+			data, _ := e.Option(code)
+			return data
+		}
+	}
+	return nil
+}
+
+// finish answers r with what came.
+func (f *Forward) finish(r *serve.Request, m *miss) policy.Next {
+	if m.ede != 0 {
+		if f.Cache.stale(r) {
+			return policy.Stop
+		}
+		r.Note.Source, r.Note.Upstream = serve.SourceError, m.source
+		r.Extend(m.ede-1, m.text)
+		answerFlags(r, 0)
+		r.Finish(wire.ServFail)
+		return policy.Stop
+	}
+	r.Grow(m.answer.Size(r.Ask.DO) + wire.MinBuffer)
+	m.answer.Replay(&r.Reply, r.Ask.DO)
+	if m.answer.Flags&wire.FlagTC != 0 {
+		r.Reply.Truncate()
+	}
+	r.Note.Source, r.Note.Upstream = serve.SourceForward, m.source
+	if m.answer.EDE > 0 {
+		r.Extend(m.answer.EDE-1, "")
+	}
+	answerFlags(r, m.answer.Flags)
+	r.Finish(m.answer.Rcode)
+	return policy.Stop
+}

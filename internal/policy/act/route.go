@@ -1,0 +1,92 @@
+package act
+
+import (
+	"slices"
+
+	"github.com/waymark-dns/waymark/internal/addrset"
+	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/wire"
+)
+
+// Routes finds where a question would be forwarded to, before the cache is asked:
+// clients that are sent to different upstreams must not share answers.
+type Routes struct {
+	byHash map[uint64][]candidate // of the name that it is for
+	groups []RouteGroup
+}
+
+// RouteGroup is one group of upstreams.
+type RouteGroup struct {
+	For     []wire.Name  // folded; empty is every name
+	Clients *addrset.Set // nil is all
+	Views   []uint16     // empty is all
+}
+
+type candidate struct {
+	name  wire.Name
+	group uint16
+}
+
+// NewRoutes makes the table. Of two groups for one name, the one for certain
+// clients comes first, then the one for certain views, then the one that stands
+// first.
+func NewRoutes(groups []RouteGroup) *Routes {
+	t := &Routes{byHash: map[uint64][]candidate{}, groups: groups}
+	for i, g := range groups {
+		names := g.For
+		if len(names) == 0 {
+			names = []wire.Name{{0}}
+		}
+		for _, n := range names {
+			h := wire.HashName(n)
+			t.byHash[h] = append(t.byHash[h], candidate{n, uint16(i)})
+		}
+	}
+	rank := func(c candidate) int {
+		switch g := &groups[c.group]; {
+		case g.Clients != nil:
+			return 0
+		case len(g.Views) > 0:
+			return 1
+		}
+		return 2
+	}
+	for _, list := range t.byHash {
+		slices.SortStableFunc(list, func(a, b candidate) int { return rank(a) - rank(b) })
+	}
+	return t
+}
+
+// Do is part of policy.Step.
+func (t *Routes) Do(r *serve.Request) policy.Next {
+	r.Route = 0
+	l := r.Ask.Labels
+	for i := 0; i <= l.N; i++ {
+		for _, c := range t.byHash[l.Hash[i]] {
+			if t.groups[c.group].takes(r) && wire.EqualFold(c.name, r.Ask.Name[l.Off[i]:]) {
+				r.Route = c.group + 1
+				return policy.Go
+			}
+		}
+	}
+	return policy.Go
+}
+
+func (g *RouteGroup) takes(r *serve.Request) bool {
+	return (len(g.Views) == 0 || slices.Contains(g.Views, r.View)) && (g.Clients == nil || g.Clients.Contains(r.Client.Addr()))
+}
+
+// named tells whether the question's group is for certain names.
+func (t *Routes) named(r *serve.Request) bool {
+	return r.Route > 0 && len(t.groups[r.Route-1].For) > 0
+}
+
+// part is what keeps the answers of a group apart in the cache: 0 for a group
+// that is open to everyone in a view.
+func (t *Routes) part(r *serve.Request) uint32 {
+	if r.Route > 0 && t.groups[r.Route-1].Clients != nil {
+		return uint32(r.Route)
+	}
+	return 0
+}
