@@ -42,15 +42,20 @@ func makeAccess(p *plan.Plan) *act.Access {
 	return a
 }
 
+// accessList is both lists as one: of equal prefixes the last counts, and that is
+// the one that denies.
 func accessList(allow, deny []netip.Prefix) act.AccessList {
 	if allow == nil {
 		allow = addrset.Private()
 	}
-	l := act.AccessList{Allow: addrset.New(allow)}
-	if len(deny) > 0 {
-		l.Deny = addrset.New(deny)
+	var all []addrset.Entry[act.Right]
+	for _, p := range allow {
+		all = append(all, addrset.Entry[act.Right]{Prefix: p, Value: act.Everything})
 	}
-	return l
+	for _, p := range deny {
+		all = append(all, addrset.Entry[act.Right]{Prefix: p, Value: act.Nothing})
+	}
+	return addrset.NewMap(all)
 }
 
 // makeLimits is nil where no limit holds anywhere.
@@ -61,12 +66,7 @@ func (s *Server) makeLimits(p *plan.Plan) *act.Limits {
 	}
 	if rate := p.Limits.Rate; rate.PerSecond > 0 {
 		if !rate.Set {
-			l.Public = map[string]bool{}
-			for _, listen := range p.Listen {
-				if !private(listen.Addr.Addr()) {
-					l.Public[listen.String()] = true
-				}
-			}
+			l.Public = publicListeners(p)
 		}
 		if rate.Set || len(l.Public) > 0 {
 			c := limit.RateConfig{PerSecond: rate.PerSecond, Burst: rate.Burst, V4: rate.IPv4, V6: rate.IPv6, Clients: clientsTable}
@@ -83,6 +83,17 @@ func (s *Server) makeLimits(p *plan.Plan) *act.Limits {
 		l.Cookies = limit.NewCookies(s.cookieSecret(p.Limits.Cookies.Secret))
 	}
 	return l
+}
+
+// publicListeners is the listeners that more than this site may reach.
+func publicListeners(p *plan.Plan) map[string]bool {
+	public := map[string]bool{}
+	for _, l := range p.Listen {
+		if !private(l.Addr.Addr()) {
+			public[l.String()] = true
+		}
+	}
+	return public
 }
 
 // cookieSecret is what the configuration says, or what was made up at the start.

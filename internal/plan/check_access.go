@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/hex"
 	"fmt"
-	"net/netip"
 )
 
 // secretSize is the octets of a cookie secret: the key of SipHash-2-4
@@ -12,33 +11,19 @@ const secretSize = 16
 
 func (c *checker) access() {
 	a := c.plan.Access
-	c.allowDeny("access", "access", a.Allow, a.Deny)
+	c.prefixes("access.allow", "access.allow", a.Allow)
+	c.prefixes("access.deny", "access.deny", a.Deny)
 	first := map[string]Pos{}
 	for i, l := range a.Listeners {
 		path := fmt.Sprintf("access.listeners[%d]", i)
 		c.listener(l.Pos, "access.listeners.listen", l.Listen)
-		c.allowDeny(path, "access.listeners", l.Allow, l.Deny)
+		c.prefixes(path+".allow", "access.listeners.allow", l.Allow)
+		c.prefixes(path+".deny", "access.listeners.deny", l.Deny)
 		if pos, ok := first[l.Listen.String()]; ok && l.Listen.Addr.IsValid() {
 			c.add(l.Pos, "remove one", "access.listeners: %s is named twice, first at %s", l.Listen, pos)
 			continue
 		}
 		first[l.Listen.String()] = l.Pos
-	}
-}
-
-// allowDeny checks both lists of one place. The longer prefix decides, so one
-// that is in both decides nothing.
-func (c *checker) allowDeny(path, name string, allow, deny []netip.Prefix) {
-	c.prefixes(path+".allow", name+".allow", allow)
-	c.prefixes(path+".deny", name+".deny", deny)
-	allowed := map[netip.Prefix]bool{}
-	for _, p := range allow {
-		allowed[p] = p.IsValid()
-	}
-	for i, p := range deny {
-		if allowed[p] {
-			c.add(c.plan.At(fmt.Sprintf("%s.deny[%d]", path, i)), "remove it from one", "%s: %s is allowed and denied", name, p)
-		}
 	}
 }
 

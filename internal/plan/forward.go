@@ -82,7 +82,7 @@ func DefaultCache() Cache {
 type Access struct {
 	Pos       Pos
 	Allow     []netip.Prefix // who may use forwarding and cache; nil is loopback, link-local and private networks
-	Deny      []netip.Prefix // who gets no answer but REFUSED, also where Allow has a shorter prefix
+	Deny      []netip.Prefix // who gets no answer but REFUSED, also where Allow has a shorter prefix or the same
 	Listeners []ListenerAccess
 }
 

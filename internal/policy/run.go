@@ -45,7 +45,7 @@ func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Statu
 		switch {
 		case !ran:
 			return serve.Wait
-		case next == Pend:
+		case next == Pend: // r may be in other hands already
 			return serve.Pending
 		}
 		if next != Drop && r.Reply.Truncated() && (rule.After != nil || s.wantsAll(r)) {
@@ -56,18 +56,26 @@ func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Statu
 				continue
 			}
 		}
-		if rule.After != nil {
-			s.push(r)
-		}
-		switch next {
-		case Stop:
-			return s.leave(r)
-		case Drop:
-			return serve.Drop
+		if status, over := s.pass(r, rule, next); over {
+			return status
 		}
 		r.Policy.Rule++
 	}
 	return s.leave(r)
+}
+
+// pass does what next says behind rule. over tells that no rule follows now.
+func (s *Set) pass(r *serve.Request, rule *Rule, next Next) (status serve.Status, over bool) {
+	if rule.After != nil {
+		s.push(r)
+	}
+	switch next {
+	case Stop:
+		return s.leave(r), true
+	case Drop:
+		return serve.Drop, true
+	}
+	return 0, false
 }
 
 // wantsAll tells whether the response has to be whole: a wrapper has to see it,

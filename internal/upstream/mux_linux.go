@@ -176,44 +176,47 @@ func (m *mux) open(k *socket) error {
 	return nil
 }
 
-// watch makes r read k.
+// watch makes r read k. The epoll instance is used under the mutex, and not once
+// it is closed.
 func (r *reader) watch(k *socket) error {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.closed {
-		r.mu.Unlock()
 		return ErrClosed
 	}
+	number := uint32(len(r.sockets))
 	if n := len(r.unused); n > 0 {
-		k.end.number = r.unused[n-1]
+		number = r.unused[n-1]
 		r.unused = r.unused[:n-1]
-		r.sockets[k.end.number] = k
 	} else {
-		k.end.number = uint32(len(r.sockets))
-		r.sockets = append(r.sockets, k)
+		r.sockets = append(r.sockets, nil)
 	}
-	r.mu.Unlock()
-	err := unix.EpollCtl(r.epoll, unix.EPOLL_CTL_ADD, k.end.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(k.end.number)})
+	k.end.number = number
+	r.sockets[number] = k
+	err := unix.EpollCtl(r.epoll, unix.EPOLL_CTL_ADD, k.end.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(number)})
 	if err != nil {
-		r.forget(k.end.number)
-		return os.NewSyscallError("epoll_ctl", err)
-	}
-	return nil
-}
-
-func (r *reader) forget(number uint32) {
-	r.mu.Lock()
-	if !r.closed {
 		r.sockets[number] = nil
 		r.unused = append(r.unused, number)
 	}
-	r.mu.Unlock()
+	return os.NewSyscallError("epoll_ctl", err)
+}
+
+// forget ends the reading of the socket with that number.
+func (r *reader) forget(number uint32, fd int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	// Not left to close(2): a child that is being started may have a copy.
+	_ = unix.EpollCtl(r.epoll, unix.EPOLL_CTL_DEL, fd, nil)
+	r.sockets[number] = nil
+	r.unused = append(r.unused, number)
 }
 
 // close is called once, when nobody uses the descriptor any more.
 func (e *endpoint) close() {
-	// Not left to close(2): a child that is being started may have a copy.
-	_ = unix.EpollCtl(e.reader.epoll, unix.EPOLL_CTL_DEL, e.fd, nil)
-	e.reader.forget(e.number)
+	e.reader.forget(e.number, e.fd)
 	_ = unix.Close(e.fd)
 }
 

@@ -74,25 +74,27 @@ var errFull = errors.New("no room to send")
 // sendUDP gives the socket that the try was sent from, nil where there is none.
 func (s *server) sendUDP(msg []byte, sl *slot, t throw) line {
 	place := int(t.place % uint32(len(s.udp.places)))
-	var why outcome
+	var used *socket // that is to be replaced
+	broken := 0
 	for range placesTried {
 		k := s.udp.places[place].Load()
-		if k == nil || why == spent || why == broke {
+		if k == nil || k == used {
 			if k = s.renew(place, k, sl.sent); k == nil {
 				return nil
 			}
 		}
-		first := why != broke
-		switch why = k.send(msg, sl, t.ids); why {
+		switch k.send(msg, sl, t.ids) {
 		case sent:
 			return k
 		case spent:
 			k.retire(sl.sent)
+			used = k
 		case full:
 			place = (place + 1) % len(s.udp.places)
 		case broke:
 			s.broke(sl.sent)
-			if !first {
+			used = k
+			if broken++; broken > 1 {
 				return nil
 			}
 		}

@@ -13,7 +13,7 @@ var accessRow = row[plan.Plan]{
 	value:   under(accessRows, func(p *plan.Plan) *plan.Access { return &p.Access }),
 	example: "{allow: [private, 192.0.2.0/24]}",
 	doc: "Who may ask. The zones of the server are for everyone who is not denied; forwarding and cache are for those who are allowed. " +
-		"Where a client is in both lists the longer prefix decides.",
+		"Where a client is in both lists the longer prefix decides, and `deny` between equal ones.",
 }
 
 var accessRows = []row[plan.Access]{

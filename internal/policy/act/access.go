@@ -29,11 +29,19 @@ type Access struct {
 	Recursive bool                  // there is more to be had here than our own zones
 }
 
-// AccessList is who may ask. A nil set has nobody in it.
-type AccessList struct {
-	Allow *addrset.Set // for everything
-	Deny  *addrset.Set // for nothing at all
-}
+// AccessList is who may ask: of the prefixes that a client is in, the longest
+// decides. Who is in none may ask for our own zones.
+type AccessList = *addrset.Map[Right]
+
+// Right is what a client may ask for.
+type Right uint8
+
+// The rights.
+const (
+	OwnZones   Right = iota
+	Everything       // what we get from others as well
+	Nothing
+)
 
 // View is who sees the server in another way. Its number is its place in
 // Access.Views, from one on.
@@ -51,10 +59,10 @@ func (a *Access) Do(r *serve.Request) policy.Next {
 		}
 	}
 	client := r.Client.Addr()
-	if l.Deny != nil && l.Deny.Contains(client) {
+	switch right, _ := l.Find(client); {
+	case right == Nothing:
 		return refuse(r, edeProhibited)
-	}
-	if a.Recursive && l.Allow.Contains(client) {
+	case right == Everything && a.Recursive:
 		r.Who = serve.Guest
 		r.Reply.Flags |= wire.FlagRA
 	}
