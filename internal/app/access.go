@@ -62,7 +62,7 @@ func accessList(allow, deny []netip.Prefix) act.AccessList {
 func (s *Server) makeLimits(p *plan.Plan) *act.Limits {
 	l := &act.Limits{
 		Exempt: addrset.New(p.Limits.Exempt), Private: addrset.New(addrset.Private()),
-		Truncate: p.Limits.Rate.Truncate, Began: s.begin,
+		Truncate: p.Limits.Rate.Truncate, Unix: s.unix.Load,
 	}
 	if rate := p.Limits.Rate; rate.PerSecond > 0 {
 		if !rate.Set {

@@ -39,6 +39,7 @@ type site struct {
 	t    *testing.T
 	dir  string
 	plan *plan.Plan
+	edit func(*Server) // before the start
 }
 
 func newSite(t *testing.T) *site {
@@ -113,6 +114,9 @@ func (s *site) run(load func() (*plan.Plan, error)) *running {
 	r := &running{t: s.t, hup: make(chan os.Signal), log: &syncBuffer{}}
 	srv := newServer(Options{Plan: s.plan, Load: load, Log: slog.New(slog.NewTextHandler(r.log, nil)), Stdout: r.log, Name: "waymark"})
 	r.Server = srv
+	if s.edit != nil {
+		s.edit(srv)
+	}
 	if err := srv.start(s.t.Context(), s.plan); err != nil {
 		srv.close()
 		s.t.Fatalf("starting: %v\n%s", err, r.log)

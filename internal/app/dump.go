@@ -43,7 +43,7 @@ func (s *Server) buildCache(c plan.Cache, old *world) (*cache.Cache, error) {
 // moveCache fills a cache with what another holds. That is a favour, not a duty.
 func (s *Server) moveCache(from, to *cache.Cache) {
 	r, w := io.Pipe()
-	now, wall := s.now(), time.Now()
+	now, wall := s.now(), s.wall()
 	s.wg.Go(func() {
 		_, err := from.Dump(w, now, wall)
 		_ = w.CloseWithError(err) // nil at its end
@@ -60,7 +60,7 @@ func (s *Server) moveCache(from, to *cache.Cache) {
 // loadCache fills a cache from the last dump. Without a dump, or with one that is
 // damaged, the cache begins empty.
 func (s *Server) loadCache(c *cache.Cache, file string) {
-	n, err := c.LoadFile(file, s.now(), time.Now())
+	n, err := c.LoadFile(file, s.now(), s.wall())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -99,7 +99,7 @@ func (s *Server) dump(w *world) {
 	if w == nil || w.engines.cache == nil || w.plan.Cache.File == "" {
 		return
 	}
-	n, err := w.engines.cache.SaveFile(w.plan.Cache.File, s.now(), time.Now())
+	n, err := w.engines.cache.SaveFile(w.plan.Cache.File, s.now(), s.wall())
 	if err != nil {
 		s.log.Warn("dumping the cache failed, the dump before it stays", "error", err)
 		return

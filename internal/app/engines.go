@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/waymark-dns/waymark/internal/addrset"
@@ -146,10 +147,16 @@ func viewNumbers(p *plan.Plan) map[string]uint16 {
 	return n
 }
 
+// ticks drives time-outs: wake starts it, groups is what there is to drive.
+type ticks struct {
+	wake   chan struct{}
+	groups atomic.Pointer[[]*upstream.Group]
+}
+
 // wakeTicks makes tickLoop run until nothing is in flight any more.
 func (s *Server) wakeTicks() {
 	select {
-	case s.wake <- struct{}{}:
+	case s.ticks.wake <- struct{}{}:
 	default:
 	}
 }
@@ -164,7 +171,7 @@ func (s *Server) tickLoop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.wake:
+		case <-s.ticks.wake:
 		}
 		t.Reset(tickInterval)
 		for busy := true; busy; {
@@ -181,7 +188,7 @@ func (s *Server) tickLoop(ctx context.Context) {
 // tick is false where nothing is in flight.
 func (s *Server) tick() bool {
 	now, busy := s.now(), false
-	for _, g := range *s.ticking.Load() {
+	for _, g := range *s.ticks.groups.Load() {
 		if g.Tick(now) {
 			busy = true
 		}
@@ -210,12 +217,12 @@ func (s *Server) keepTicking(w, old *world) {
 		add(g.Group)
 	}
 	used := len(groups)
-	if now := s.ticking.Load(); now != nil {
+	if now := s.ticks.groups.Load(); now != nil {
 		for _, g := range *now {
 			add(g)
 		}
 	}
-	s.ticking.Store(&groups)
+	s.ticks.groups.Store(&groups)
 	gone := groups[used:]
 	if old == nil || len(gone) == 0 {
 		return
@@ -235,7 +242,7 @@ func (s *Server) retireLoop(gone []*upstream.Group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := []*upstream.Group{}
-	for _, g := range *s.ticking.Load() {
+	for _, g := range *s.ticks.groups.Load() {
 		back := slices.ContainsFunc(s.world.Load().engines.groups, func(o group) bool { return o.Group == g })
 		if back || !slices.Contains(gone, g) {
 			left = append(left, g)
@@ -243,7 +250,7 @@ func (s *Server) retireLoop(gone []*upstream.Group) {
 		}
 		s.closeGroup(g)
 	}
-	s.ticking.Store(&left)
+	s.ticks.groups.Store(&left)
 }
 
 func (s *Server) closeGroup(g *upstream.Group) {
@@ -263,7 +270,7 @@ func (s *Server) discard(made, kept *engines) {
 
 // closeEngines ends what is in flight; whoever waits for it is answered.
 func (s *Server) closeEngines() {
-	if now := s.ticking.Load(); now != nil {
+	if now := s.ticks.groups.Load(); now != nil {
 		for _, g := range *now {
 			s.closeGroup(g)
 		}

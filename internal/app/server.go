@@ -38,7 +38,9 @@ type Server struct {
 	stdout io.Writer
 	name   string
 	load   func() (*plan.Plan, error)
-	begin  time.Time
+	clock  func() time.Duration // since the start, monotonic
+	wall   func() time.Time
+	unix   atomic.Uint32 // wall, in seconds, not older than watchInterval
 
 	entry     listen.Entry
 	parked    *listen.Parked
@@ -47,12 +49,10 @@ type Server struct {
 	inherited inherited
 	secret    [16]byte // of DNS cookies, where the configuration has none
 
-	// Of engines: wake starts the ticks of ticking, and ctx ends with the server.
-	wake    chan struct{}
-	ticking atomic.Pointer[[]*upstream.Group]
-	ctx     context.Context
-	end     context.CancelFunc
-	wg      sync.WaitGroup // of goroutines that end with ctx
+	ticks ticks
+	ctx   context.Context // ends with the server
+	end   context.CancelFunc
+	wg    sync.WaitGroup // of goroutines that end with ctx
 
 	mu        sync.Mutex // one reload at a time; guards listeners
 	listeners []*listener
@@ -78,12 +78,15 @@ func Run(ctx context.Context, o Options, hup <-chan os.Signal) error {
 }
 
 func newServer(o Options) *Server {
+	begin := time.Now()
 	s := &Server{
-		log: o.Log, stdout: o.Stdout, name: o.Name, load: o.Load, begin: time.Now(),
-		parked: listen.NewParked(o.Plan.Server.Parked), wake: make(chan struct{}, 1),
+		log: o.Log, stdout: o.Stdout, name: o.Name, load: o.Load,
+		clock: func() time.Duration { return time.Since(begin) }, wall: time.Now,
+		parked: listen.NewParked(o.Plan.Server.Parked), ticks: ticks{wake: make(chan struct{}, 1)},
 	}
+	s.seeTime()
 	s.ctx, s.end = context.WithCancel(context.Background())
-	s.ticking.Store(&[]*upstream.Group{})
+	s.ticks.groups.Store(&[]*upstream.Group{})
 	return s
 }
 
@@ -96,7 +99,10 @@ func (s *Server) serve(ctx context.Context, hup <-chan os.Signal, limit time.Dur
 }
 
 // now is the monotonic time since the server began.
-func (s *Server) now() time.Duration { return time.Since(s.begin) }
+func (s *Server) now() time.Duration { return s.clock() }
+
+// seeTime notes the time of day, which the steps of the policy are not to ask for.
+func (s *Server) seeTime() { s.unix.Store(uint32(s.wall().Unix())) }
 
 func deadline(d time.Duration) time.Time { return time.Now().Add(d) }
 
@@ -215,6 +221,7 @@ func (s *Server) waitLoop(ctx context.Context, hup <-chan os.Signal) {
 		case <-hup:
 			_, _ = s.reload(ctx) // it has told the log
 		case <-tick.C:
+			s.seeTime()
 			files.look(ctx, s)
 			dumps.look(s)
 		}

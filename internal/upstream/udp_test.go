@@ -85,13 +85,251 @@ func TestServerDead(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Servers = []Server{{Addr: closedPort(t)}} })
 	w := newWaiter("www.example.")
 	r.Start(&w.Exchange)
-	r.until("three tries", func() bool {
+	for i, pause := range []time.Duration{100, 200} {
+		r.until("port unreachable", func() bool { return r.status(0).Errors == uint64(i+1) })
+		r.pass((pause - 10) * time.Millisecond)
+		if n := r.status(0).Queries; n != uint64(i+1) {
+			t.Errorf("%d queries before the pause was over, want %d", n, i+1)
+		}
 		r.pass(10 * time.Millisecond)
-		return len(w.ended) > 0
-	})
+	}
 	w.wait(t)
 	w.failed(t, ErrUnreachable)
-	if s := r.status(0); s.Healthy || s.Errors == 0 {
+	if s := r.status(0); s.Healthy || s.Errors != 3 || s.Queries != 3 {
 		t.Errorf("%+v", s)
+	}
+}
+
+func TestServerLossy(t *testing.T) {
+	f := newFake(t, func(q query) [][]byte {
+		if q.n%10 < 3 { // 30 %
+			return nil
+		}
+		return answer(q)
+	})
+	r := newRig(t, nil, f)
+	for range 100 {
+		w := newWaiter("www.example.")
+		r.Start(&w.Exchange)
+		for f.next(t).n%10 < 3 {
+			r.pass(time.Second)
+		}
+		w.wait(t)
+		w.answered(t, wire.NoError, 0)
+	}
+}
+
+func TestOneOfTwoDead(t *testing.T) {
+	f := newFake(t, answer)
+	for _, how := range []Select{Fastest, Random, Order, Race} {
+		r := newRig(t, func(c *Config) {
+			c.Select = how
+			c.Servers = append([]Server{{Addr: closedPort(t)}}, c.Servers...)
+		}, f)
+		for range 20 {
+			r.good("www.example.", 1)
+		}
+	}
+}
+
+func TestOneOfTwoSilent(t *testing.T) {
+	for _, how := range []Select{Fastest, Order} {
+		mute, f := newFake(t, silent), newFake(t, answer)
+		r := newRig(t, func(c *Config) { c.Select = how }, mute, f)
+		w := newWaiter("www.example.")
+		r.Start(&w.Exchange)
+		if how == Order {
+			mute.next(t)
+			r.pass(150 * time.Millisecond)
+		}
+		w.wait(t)
+		w.answered(t, wire.NoError, 1)
+	}
+}
+
+func TestAllDead(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Servers = []Server{{Addr: closedPort(t)}, {Addr: closedPort(t)}} })
+	w := newWaiter("www.example.")
+	r.Start(&w.Exchange)
+	for i, pause := range []time.Duration{100, 200} {
+		r.until("port unreachable", func() bool {
+			return r.status(0).Errors > uint64(i) && r.status(1).Errors > uint64(i)
+		})
+		r.pass(pause * time.Millisecond)
+	}
+	w.wait(t)
+	w.failed(t, ErrUnreachable)
+}
+
+func TestFailover(t *testing.T) {
+	for _, rc := range []wire.Rcode{wire.ServFail, wire.Refused, wire.NotImp, wire.FormErr} {
+		t.Run(rc.String(), func(t *testing.T) {
+			bad, f := newFake(t, rcodes(rc)), newFake(t, answer)
+			r := newRig(t, func(c *Config) { c.Select = Order }, bad, f)
+			w := r.good("www.example.", 1)
+			if w.Tries != 2 {
+				t.Errorf("%d tries, want 2", w.Tries)
+			}
+			if s := r.status(0); s.Failures != 1 || s.Penalty == 0 {
+				t.Errorf("%+v", s)
+			}
+			for range 5 {
+				r.good("www.example.", 1)
+			}
+			if s := r.status(0); s.Healthy {
+				t.Errorf("%+v: want it unhealthy", s)
+			}
+		})
+	}
+}
+
+// Where all servers fail, the response that says most is given.
+func TestAllFailing(t *testing.T) {
+	a, b := newFake(t, rcodes(wire.Refused)), newFake(t, rcodes(wire.ServFail))
+	for i, servers := range [][]*fake{{a, b}, {b, a}, {b}} {
+		r := newRig(t, func(c *Config) { c.Select = Order }, servers...)
+		w := r.run("www.example.")
+		w.answered(t, wire.ServFail, []int{1, 0, 0}[i])
+		if int(w.Tries) != len(servers) {
+			t.Errorf("%d tries, want %d", w.Tries, len(servers))
+		}
+	}
+}
+
+// A server that failed does not keep a slower one from answering, nor a dead one
+// the exchange from ending.
+func TestFailingAndSilent(t *testing.T) {
+	a, b := newFake(t, rcodes(wire.ServFail)), newFake(t, silent)
+	r := newRig(t, func(c *Config) { c.Select = Order }, a, b)
+	w := newWaiter("www.example.")
+	r.Start(&w.Exchange)
+	for _, wait := range []time.Duration{150, 300, 600} {
+		b.next(t)
+		w.flying(t)
+		r.pass(wait * time.Millisecond)
+	}
+	w.wait(t)
+	w.answered(t, wire.ServFail, 0)
+}
+
+func TestNXDomainIsGood(t *testing.T) {
+	a, b := newFake(t, rcodes(wire.NXDomain)), newFake(t, answer)
+	r := newRig(t, func(c *Config) { c.Select = Order }, a, b)
+	r.run("www.example.").answered(t, wire.NXDomain, 0)
+	b.unasked(t)
+}
+
+func TestAnsweringTwice(t *testing.T) {
+	f := newFake(t, func(q query) [][]byte {
+		return [][]byte{reply(q.msg, wire.NoError), reply(q.msg, wire.NoError)}
+	})
+	r := newRig(t, func(c *Config) { c.Sockets = 1 }, f)
+	for range 50 {
+		r.good("www.example.", 0)
+	}
+	r.until("50 duplicates", func() bool { return r.status(0).Spoofs.Duplicate == 50 })
+	if s := r.status(0); s.Spoofs.WrongID != 0 || s.Sockets != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestMalformedResponse(t *testing.T) {
+	bad := newFake(t, func(q query) [][]byte {
+		m := reply(q.msg, wire.NoError)
+		return [][]byte{m[:len(m)-3]}
+	})
+	f := newFake(t, answer)
+	r := newRig(t, func(c *Config) { c.Select = Order }, bad, f)
+	r.good("www.example.", 1)
+	r = newRig(t, nil, bad)
+	r.run("www.example.").failed(t, ErrUnreachable)
+}
+
+func TestNoEDNS(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(q []byte) []byte
+	}{
+		{"FORMERR with question", func(q []byte) []byte {
+			bare := append([]byte(nil), q[:questionEnd(q)]...)
+			bare[11] = 0
+			return reply(bare, wire.FormErr)
+		}},
+		{"FORMERR, header only", func(q []byte) []byte { return []byte{q[0], q[1], 0x80, 1, 11: 0} }},
+		{"NOTIMP, header only", func(q []byte) []byte { return []byte{q[0], q[1], 0x80, 4, 11: 0} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			old := func(q query) [][]byte {
+				if q.opt() {
+					return [][]byte{c.make(q.msg)}
+				}
+				return answer(q)
+			}
+			f := newFake(t, old)
+			r := newRig(t, nil, f)
+			if w := r.good("www.example.", 0); w.Tries != 2 {
+				t.Errorf("%d tries, want 2", w.Tries)
+			}
+			if f.next(t); f.next(t).opt() {
+				t.Error("the second try was with OPT")
+			}
+			for range 3 { // it is remembered
+				if w := r.good("www.example.", 0); w.Tries != 1 || f.next(t).opt() {
+					t.Errorf("%d tries, or with OPT", w.Tries)
+				}
+			}
+			if !r.status(0).NoEDNS {
+				t.Error("not in the status")
+			}
+			r.pass(15 * time.Minute) // and forgotten
+			f.become(answer)
+			if r.good("www.example.", 0); !f.next(t).opt() {
+				t.Error("not asked with OPT again")
+			}
+			if r.status(0).NoEDNS {
+				t.Error("still in the status")
+			}
+		})
+	}
+}
+
+// A server that knows OPT and does not like the query is asked once.
+func TestFormErrWithOPT(t *testing.T) {
+	f := newFake(t, rcodes(wire.FormErr)) // which has OPT
+	r := newRig(t, nil, f)
+	r.run("www.example.").answered(t, wire.FormErr, 0)
+	f.next(t)
+	f.unasked(t)
+	if r.status(0).NoEDNS {
+		t.Error("taken for a server without EDNS")
+	}
+}
+
+func TestRecovery(t *testing.T) {
+	mute, f := newFake(t, silent), newFake(t, answer)
+	r := newRig(t, func(c *Config) { c.Select = Order }, mute, f)
+	for range 10 { // until it is penalised as much as can be
+		w := newWaiter("www.example.")
+		r.Start(&w.Exchange)
+		r.pass(500 * time.Millisecond)
+		w.wait(t)
+		w.answered(t, wire.NoError, 1)
+	}
+	if r.status(0).Healthy {
+		t.Fatal("a silent server is healthy")
+	}
+	mute.become(answer)
+	for i := 0; ; i++ {
+		answers := r.status(0).Answers
+		if w := r.run("www.example."); w.Upstream == 0 {
+			break
+		}
+		if i == 50 {
+			t.Fatalf("5 s on it is not used: %+v", r.status(0))
+		}
+		r.pass(100 * time.Millisecond)
+		if q := r.status(0); q.Queries > q.Answers+q.Timeouts && q.Answers == answers {
+			r.until("the probe is answered", func() bool { q := r.status(0); return q.Answers+q.Timeouts >= q.Queries })
+		}
 	}
 }

@@ -1,8 +1,6 @@
 package act
 
 import (
-	"time"
-
 	"github.com/waymark-dns/waymark/internal/addrset"
 	"github.com/waymark-dns/waymark/internal/limit"
 	"github.com/waymark-dns/waymark/internal/policy"
@@ -24,7 +22,7 @@ type Limits struct {
 	Truncate bool // over UDP, queries over the rate are told to come again over TCP
 	RRL      *limit.RRL
 	Cookies  *limit.Cookies
-	Began    time.Time // wall time of the monotonic zero
+	Unix     func() uint32 // time of day in seconds, for cookies
 }
 
 // Do is part of policy.Step.
@@ -62,7 +60,7 @@ func (a *Limits) Do(r *serve.Request) policy.Next {
 // cookie checks the client's cookie and gives it a new one. It is false where the
 // option is malformed.
 func (a *Limits) cookie(r *serve.Request, option []byte) bool {
-	client, now := r.Client.Addr(), uint32(a.Began.Add(r.At).Unix())
+	client, now := r.Client.Addr(), a.Unix()
 	state := a.Cookies.Check(option, client, now)
 	if state == limit.Malformed {
 		return false
