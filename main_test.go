@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -108,7 +109,10 @@ func signal(ts *testscript.TestScript, _ bool, args []string) {
 	if !ok {
 		ts.Fatalf("no signal %s", args[0])
 	}
-	for _, c := range ts.BackgroundCmds() {
+	for i, c := range ts.BackgroundCmds() {
+		if len(args) > 1 && args[1] != strconv.Itoa(i+1) { // one of them, in the order of their starts
+			continue
+		}
 		if err := c.Process.Signal(s); !errors.Is(err, os.ErrProcessDone) {
 			ts.Check(err)
 		}

@@ -19,6 +19,7 @@ knotd:knot
 nsd:nsd
 nsd-checkzone:nsd
 dnsperf:dnsperf
+ip:iproute2
 python3:python3
 '
 

@@ -316,3 +316,5 @@ func TestRouteByName(t *testing.T) {
 		t.Errorf("the reverse of a private address left the site: %v", m)
 	}
 }
+
+func addrOf(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }

@@ -31,6 +31,7 @@ func (a *Answer) Read(c *Cache, k *Key, msg []byte) Stored {
 		l = &c.limits
 	}
 	a.Rcode, a.EDE, a.Flags = 0, 0, 0
+	a.r.rcode = 0 // of an earlier use; not every response is read that far
 	a.result = a.r.read(k, msg, l)
 	if a.result == Malformed {
 		return Malformed

@@ -84,7 +84,8 @@ func (f *Flights) Join(k *Key, r *serve.Request, now time.Duration, m Maker) (ow
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if fl := s.byID[id]; fl != nil && fl.Key.same(k) {
-		if r.Expired && now-fl.Born >= Patience {
+		// One out of the list was looked at: nobody would come for r.
+		if r.Expired && (now-fl.Born >= Patience || !fl.listed) {
 			return fl.owner, TooLate
 		}
 		fl.add(r)

@@ -24,9 +24,16 @@ func (a *Cache) key(r *serve.Request, k *cache.Key) {
 		View: uint32(r.View)<<16 | a.Routes.part(r), CD: r.Flags&wire.FlagCD != 0,
 	}
 	if len(a.ECS) > 0 && r.Route > 0 && a.ECS[r.Route-1] {
-		k.Scope = clientSubnet(r)
+		if k.Scope = clientSubnet(r); k.Scope.Bits() <= 0 {
+			k.View |= noSubnet
+		}
 	}
 }
+
+// noSubnet keeps answers to questions without a subnet, which may be for where we
+// are, apart from those that are for everyone (RFC 7871 §7.3.1). No view has so
+// large a number.
+const noSubnet = 1 << 31
 
 // Do is part of policy.Step.
 func (a *Cache) Do(r *serve.Request) policy.Next {
@@ -61,6 +68,9 @@ func (a *Cache) stale(r *serve.Request) bool {
 	var k cache.Key
 	a.key(r, &k)
 	h := a.Cache.Stale(&k, r.At, &r.Reply, r.Ask.DO)
+	if r.Reply.Truncated() && r.Grow(wire.MaxMessage) {
+		h = a.Cache.Stale(&k, r.At, &r.Reply, r.Ask.DO)
+	}
 	if h.Verdict == cache.Miss {
 		return false
 	}
@@ -70,19 +80,17 @@ func (a *Cache) stale(r *serve.Request) bool {
 
 // finish ends a response that the cache has written.
 func (a *Cache) finish(r *serve.Request, h *cache.Hit) {
-	r.Note.Source = serve.SourceCache
-	r.Note.Upstream = h.Upstream
-	switch {
-	case h.Verdict != cache.Stale:
-		if h.EDE > 0 {
-			r.Extend(h.EDE-1, "")
+	r.Note.Source, r.Note.Upstream = serve.SourceCache, h.Upstream
+	ede := h.EDE
+	if h.Verdict == cache.Stale {
+		r.Note.Source = serve.SourceStale
+		if ede = edeStale + 1; h.Rcode == wire.NXDomain {
+			ede = edeStaleNXDomain + 1
 		}
-	case h.Rcode == wire.NXDomain:
-		r.Extend(edeStaleNXDomain, "")
-		r.Note.Source = serve.SourceStale
-	default:
-		r.Extend(edeStale, "")
-		r.Note.Source = serve.SourceStale
+	}
+	// What did not fit may be done again with more room, and options stay.
+	if ede > 0 && !r.Reply.Truncated() {
+		r.Extend(ede-1, "")
 	}
 	answerFlags(r, h.Flags)
 	r.Finish(h.Rcode)

@@ -86,7 +86,6 @@ func (f *Forward) Start(r *serve.Request) policy.Next {
 	var k cache.Key
 	f.Cache.key(r, &k)
 	group := &f.Groups[r.Route-1]
-	do := r.Ask.DO || f.Cache.Cache != nil
 	owner, joined := f.Flights.Join(&k, r, f.Now(), f)
 	switch joined {
 	case cache.TooLate:
@@ -97,14 +96,14 @@ func (f *Forward) Start(r *serve.Request) policy.Next {
 		return f.Start(r)
 	case cache.Leads:
 		// From here on r may have been answered and be used for something else.
-		owner.(*miss).begin(group, do)
+		owner.(*miss).begin(group)
 	}
 	return policy.Pend
 }
 
 // begin sends the query. Records of DNSSEC are asked for whatever the client
-// wants, since what is kept serves all.
-func (m *miss) begin(g *ForwardGroup, do bool) {
+// wants, since what comes serves all who join, and what is kept all who ask later.
+func (m *miss) begin(g *ForwardGroup) {
 	m.group = g
 	k := &m.Key
 	flags := uint16(wire.FlagRD)
@@ -117,10 +116,7 @@ func (m *miss) begin(g *ForwardGroup, do bool) {
 	q = binary.BigEndian.AppendUint16(q, k.Type)
 	q = binary.BigEndian.AppendUint16(q, k.Class)
 	m.x.Bare = len(q)
-	q = append(q, 0, 0, wire.TypeOPT, querySize>>8, querySize&0xff, 0, 0, 0, 0, 0, 0)
-	if do {
-		q[len(q)-4] = 0x80
-	}
+	q = append(q, 0, 0, wire.TypeOPT, querySize>>8, querySize&0xff, 0, 0, 0x80, 0, 0, 0)
 	if k.Scope.IsValid() {
 		end := len(q)
 		q = appendSubnet(q, k.Scope)
@@ -133,7 +129,10 @@ func (m *miss) begin(g *ForwardGroup, do bool) {
 // Exchanged is part of upstream.Owner: it keeps the answer and wakes who waits.
 func (m *miss) Exchanged(x *upstream.Exchange) {
 	f := m.f
-	m.source, m.ede, m.text = m.group.First+x.Upstream+1, 0, ""
+	m.source, m.ede, m.text = 0, 0, ""
+	if x.Err == nil {
+		m.source = m.group.First + x.Upstream + 1
+	}
 	m.take(x)
 	m.subs = f.Flights.End(&m.Flight, m.subs[:0])
 	for i, r := range m.subs {
@@ -149,9 +148,10 @@ func (m *miss) take(x *upstream.Exchange) {
 	if x.Err != nil {
 		m.fail(edeNoReachable, "no upstream answered")
 	} else {
-		k.Scope = answeredScope(k.Scope, x.Response)
+		scope, sound := answeredScope(k.Scope, x.Response)
+		k.Scope = scope
 		switch stored := m.answer.Read(m.f.Cache.Cache, &k, x.Response); {
-		case stored == cache.Malformed:
+		case stored == cache.Malformed || !sound:
 			m.fail(edeInvalidData, m.group.Servers[x.Upstream]+" sent a malformed response")
 		case m.answer.Rcode != wire.NoError && m.answer.Rcode != wire.NXDomain:
 			m.fail(edeNetwork, m.group.Servers[x.Upstream]+" answered "+m.answer.Rcode.String())
@@ -163,8 +163,8 @@ func (m *miss) take(x *upstream.Exchange) {
 	c, now := m.f.Cache.Cache, m.f.Now()
 	switch {
 	case c == nil:
-	case m.ede != 0:
-		c.Fail(&k, now, m.ede, x.Err != nil)
+	case m.ede != 0: // for the subnet that was asked for, which may have an entry of its own
+		c.Fail(&m.Key, now, m.ede, x.Err != nil)
 	default:
 		c.Keep(&k, &m.answer, now, m.source)
 	}
@@ -173,35 +173,47 @@ func (m *miss) take(x *upstream.Exchange) {
 func (m *miss) fail(ede uint16, text string) { m.ede, m.text = ede+1, text }
 
 // answeredScope is whom an answer is for that was asked for sent. One without the
-// option is for everyone (RFC 7871 §7.3).
-func answeredScope(sent netip.Prefix, msg []byte) netip.Prefix {
+// option is for everyone. One for another subnet is not sound: it must be dropped
+// (RFC 7871 §7.3).
+func answeredScope(sent netip.Prefix, msg []byte) (scope netip.Prefix, sound bool) {
 	if !sent.IsValid() {
-		return sent
+		return sent, true
 	}
-	p, scope, ok := readSubnet(optionOf(msg, wire.OptECS))
-	if !ok || p != sent {
-		scope = 0
+	option, sound := optionOf(msg, wire.OptECS)
+	bits := 0
+	if option != nil && sent.Bits() > 0 {
+		p, n, ok := readSubnet(option)
+		sound = ok && p == sent
+		bits = min(n, sent.Bits()) // a longer scope is for the prefix that we gave
 	}
-	// A scope longer than the prefix that we gave is for that prefix.
-	p, _ = sent.Addr().Prefix(min(scope, sent.Bits()))
-	return p
+	scope, _ = sent.Addr().Prefix(bits)
+	return scope, sound
 }
 
-// optionOf is the data of an EDNS option of a response, or nil.
-func optionOf(msg []byte, code uint16) []byte {
+// optionOf is the data of an EDNS option of a response, nil where there is none.
+// Nobody has looked at the options before: sound tells whether they are whole.
+func optionOf(msg []byte, code uint16) (data []byte, sound bool) {
 	var resp wire.Response
 	var rec wire.Record
 	if !resp.Read(msg) {
-		return nil
+		return nil, false
 	}
 	for resp.Next(&rec) {
-		if rec.Type == wire.TypeOPT {
-			e := wire.EDNS{Options: msg[rec.RDATA:rec.End]}
-			data, _ := e.Option(code)
-			return data
+		if rec.Type != wire.TypeOPT {
+			continue
+		}
+		for o := msg[rec.RDATA:rec.End]; len(o) > 0; {
+			if len(o) < 4 || len(o) < 4+int(binary.BigEndian.Uint16(o[2:])) {
+				return nil, false
+			}
+			end := 4 + int(binary.BigEndian.Uint16(o[2:]))
+			if binary.BigEndian.Uint16(o) == code {
+				return o[4:end], true
+			}
+			o = o[end:]
 		}
 	}
-	return nil
+	return nil, true
 }
 
 // finish answers r with what came.
@@ -218,9 +230,7 @@ func (f *Forward) finish(r *serve.Request, m *miss) policy.Next {
 	}
 	r.Grow(m.answer.Size(r.Ask.DO) + wire.MinBuffer)
 	m.answer.Replay(&r.Reply, r.Ask.DO)
-	if m.answer.Flags&wire.FlagTC != 0 {
-		r.Reply.Truncate()
-	}
+	r.Reply.Flags |= m.answer.Flags & wire.FlagTC // what is missing is not here, whatever the room
 	r.Note.Source, r.Note.Upstream = serve.SourceForward, m.source
 	if m.answer.EDE > 0 {
 		r.Extend(m.answer.EDE-1, "")

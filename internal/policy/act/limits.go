@@ -81,10 +81,12 @@ func (a *Limits) limited(r *serve.Request) bool {
 	return a.Public == nil || a.Public[r.Peer.Listener] && !a.Private.Contains(client)
 }
 
-// slip makes the response one that says nothing but to come again over TCP.
+// slip makes the response one that says nothing but to come again over TCP. There
+// is nothing that more room would help with, so the flag is set, and not that
+// something did not fit: the policy would park the request and run the rule again.
 func (a *Limits) slip(r *serve.Request, rcode wire.Rcode) {
 	r.Empty()
-	r.Reply.Truncate()
+	r.Reply.Flags |= wire.FlagTC
 	r.Note.Source = serve.SourceRefused
 	r.Finish(rcode)
 }

@@ -20,7 +20,7 @@ type Local struct {
 
 // Do is part of policy.Step.
 func (a *Local) Do(r *serve.Request) policy.Next {
-	if a.Routes.named(r) {
+	if a.Table.Find(r.Ask.Name, r.Ask.Labels, 0) == nil || a.Routes.named(r) {
 		return policy.Go
 	}
 	rcode, found := a.Table.Answer(r)

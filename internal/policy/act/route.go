@@ -77,9 +77,12 @@ func (g *RouteGroup) takes(r *serve.Request) bool {
 	return (len(g.Views) == 0 || slices.Contains(g.Views, r.View)) && (g.Clients == nil || g.Clients.Contains(r.Client.Addr()))
 }
 
-// named tells whether the question's group is for certain names.
+// named tells whether the question's group is for its name, or for one above it
+// that is not the root: that is every name, and no name in particular.
 func (t *Routes) named(r *serve.Request) bool {
-	return r.Route > 0 && len(t.groups[r.Route-1].For) > 0
+	return r.Route > 0 && slices.ContainsFunc(t.groups[r.Route-1].For, func(n wire.Name) bool {
+		return len(n) > 1 && r.Ask.Name.Under(n)
+	})
 }
 
 // part is what keeps the answers of a group apart in the cache: 0 for a group
