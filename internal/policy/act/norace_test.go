@@ -1,0 +1,5 @@
+//go:build !race
+
+package act
+
+const raceDetector = false
