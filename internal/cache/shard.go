@@ -121,14 +121,15 @@ func (s *shard) segmentOf(off uint32) *segment {
 // evict is set. It is false where no segment is free: readers may still be in
 // those that were emptied. The caller holds the lock, as for all below.
 func (s *shard) place(q *fifo, size int, now time.Duration, evict bool) (off uint32, ok bool) {
-	if q.len() == 0 || int(s.segments[q.last()].used)+size > segmentSize {
+	if !s.fits(q, size) {
 		if size > segmentSize {
 			return 0, false
 		}
 		for n := 0; evict && n < spares && len(s.free)+len(s.retired) <= spares; n++ {
 			s.empty(now)
 		}
-		if !s.extend(q) {
+		// What was copied on may have given the queue a new segment already.
+		if !s.fits(q, size) && !s.extend(q) {
 			return 0, false
 		}
 	}
@@ -136,6 +137,11 @@ func (s *shard) place(q *fifo, size int, now time.Duration, evict bool) (off uin
 	off = s.start(seg) + s.segments[seg].used/unit
 	s.segments[seg].used += uint32(size)
 	return off, true
+}
+
+// fits tells whether the segment that a queue is filling has room.
+func (s *shard) fits(q *fifo, size int) bool {
+	return q.len() > 0 && int(s.segments[q.last()].used)+size <= segmentSize
 }
 
 // extend gives a queue a free segment.

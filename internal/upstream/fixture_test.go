@@ -291,6 +291,35 @@ func (r *rig) until(what string, ok func() bool) {
 	}
 }
 
+// retried lets time go by until another query was sent, and tells how much.
+func (r *rig) retried() time.Duration {
+	r.t.Helper()
+	sent := func() (n uint64) {
+		for _, s := range r.Status(r.now()) {
+			n += s.Queries
+		}
+		return n
+	}
+	begin, before := r.now(), sent()
+	for sent() == before {
+		if r.pass(wheelStep); r.now() > begin+time.Minute {
+			r.t.Fatal("it was not sent again")
+		}
+	}
+	return r.now() - begin
+}
+
+// end lets time go by until w has ended.
+func (r *rig) end(w *waiter) {
+	r.t.Helper()
+	for begin := r.now(); len(w.ended) == 0; r.pass(wheelStep) {
+		if r.now() > begin+time.Minute {
+			r.t.Fatal("the exchange did not end")
+		}
+	}
+	w.wait(r.t)
+}
+
 // closedPort is an address where nobody listens.
 func closedPort(t testing.TB) netip.AddrPort {
 	t.Helper()

@@ -164,3 +164,16 @@ func FuzzSubnet(f *testing.F) {
 		}
 	})
 }
+
+// prefixOf is an option as the other parser has read it.
+func prefixOf(t *testing.T, e *dns.EDNS0_SUBNET) netip.Prefix {
+	t.Helper()
+	addr, ok := netip.AddrFromSlice(e.Address)
+	if !ok {
+		t.Fatalf("no address: %v", e)
+	}
+	if e.Family == familyIPv4 {
+		addr = addr.Unmap()
+	}
+	return netip.PrefixFrom(addr, int(e.SourceNetmask))
+}

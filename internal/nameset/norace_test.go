@@ -1,0 +1,5 @@
+//go:build !race
+
+package nameset
+
+const raceDetector = false
