@@ -60,7 +60,8 @@ type Plan struct {
 	Log      Log
 	Metrics  Metrics
 	Control  Control
-	Programs []Program // of the policy; every query enters the first
+	Programs []Program // of the policy; a query enters the one of its listener
+	Objects  []Object  // that programs refer to, each behind those that it refers to
 
 	// Where has the position of every key that was written, by its path in the
 	// configuration ("server.udp-size", "zones[2].file"); the empty path is the
@@ -84,6 +85,8 @@ type Listen struct {
 	Pos    Pos
 	Scheme string // "udp" or "tcp"
 	Addr   netip.AddrPort
+	Entry  string        // tag of the program or object that queries enter; empty is the first program
+	Idle   time.Duration // of stream listeners; 0 is the server's
 }
 
 // String is the URL form, as it is written in a configuration.
