@@ -1,72 +1,213 @@
 package app
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/waymark-dns/waymark/internal/plan"
 	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/policy/act"
 	"github.com/waymark-dns/waymark/internal/policy/match"
-	"github.com/waymark-dns/waymark/internal/serve"
 )
 
-// compile makes programs of rules in words. Names and arguments are resolved
-// here, once; nothing is looked up by name when a query runs.
-func compile(programs []plan.Program, env *act.Env) (*policy.Set, error) {
-	set := &policy.Set{}
-	for _, p := range programs {
-		made := policy.Program{Name: p.Name}
-		frames := 0
-		for i, r := range p.Rules {
-			rule, err := compileRule(r, env)
-			if err != nil {
-				return nil, fmt.Errorf("compiling rule %d of program %s: %w", i+1, p.Name, err)
-			}
-			if rule.Do == nil && rule.Start == nil && rule.Wait == nil {
-				continue // its part of the server is not configured
-			}
-			if rule.After != nil {
-				frames++
-			}
-			made.Rules = append(made.Rules, rule)
-		}
-		if frames > serve.MaxFrames {
-			return nil, fmt.Errorf("compiling program %s: %d rules wrap the response, at most %d can", p.Name, frames, serve.MaxFrames)
-		}
-		set.Programs = append(set.Programs, made)
-	}
-	return set, nil
+// compiler makes programs of rules in words. Names and arguments are resolved here,
+// once; nothing is looked up by name when a query runs.
+type compiler struct {
+	env     *act.Env
+	set     *policy.Set
+	numbers map[string]uint16 // of programs, by tag
 }
 
-func compileRule(r plan.Rule, env *act.Env) (policy.Rule, error) {
+// compile makes the objects and programs of p. The first program is the first of
+// p.Programs.
+func compile(p *plan.Plan, env *act.Env) (*compiler, error) {
+	c := &compiler{env: env, set: &policy.Set{Programs: make([]policy.Program, len(p.Programs))}, numbers: map[string]uint16{}}
+	for i, program := range p.Programs {
+		c.numbers[program.Name] = uint16(i)
+		c.set.Programs[i].Name = program.Name
+	}
+	env.Match.Objects = map[string]any{}
+	env.Program = c.program
+	for _, o := range p.Objects {
+		made, err := c.object(o)
+		if err != nil {
+			return nil, fmt.Errorf("%s: making %s %s: %w", o.Pos, o.Type, o.Tag, err)
+		}
+		env.Match.Objects[o.Tag] = made
+	}
+	for i, program := range p.Programs {
+		rules, err := c.rules(program)
+		if err != nil {
+			return nil, err
+		}
+		c.set.Programs[i].Rules = rules
+	}
+	return c, nil
+}
+
+func (c *compiler) object(o plan.Object) (any, error) {
+	for _, k := range act.ObjectKinds() {
+		if k.Type == o.Type {
+			return k.Make(c.env, o.Tag, o.Args)
+		}
+	}
+	return nil, errors.New("no such type")
+}
+
+// program is the number of the program with that tag, or of one that is made of
+// the object with that tag alone.
+func (c *compiler) program(tag string) (uint16, error) {
+	if n, ok := c.numbers[tag]; ok {
+		return n, nil
+	}
+	rule := policy.Rule{Text: "$" + tag}
+	if err := c.do(&rule, plan.Term{Name: "$" + tag}); err != nil {
+		return 0, err
+	}
+	n := uint16(len(c.set.Programs))
+	c.numbers[tag] = n
+	c.set.Programs = append(c.set.Programs, policy.Program{Name: tag, Rules: []policy.Rule{rule}})
+	return n, nil
+}
+
+func (c *compiler) rules(p plan.Program) ([]policy.Rule, error) {
+	var rules []policy.Rule
+	for i, r := range p.Rules {
+		rule, err := c.rule(r)
+		switch {
+		case errors.Is(err, errLeftOut):
+		case err != nil:
+			return nil, fmt.Errorf("%s: compiling rule %d of %s: %w", r.Pos, i+1, p.Name, err)
+		default:
+			rules = append(rules, rule)
+		}
+	}
+	fuse(rules)
+	return rules, nil
+}
+
+// errLeftOut is a rule whose part of the server is not configured.
+var errLeftOut = errors.New("left out")
+
+func (c *compiler) rule(r plan.Rule) (policy.Rule, error) {
 	rule := policy.Rule{Text: r.String()}
 	for _, t := range r.If {
-		m, err := makeMatcher(t)
+		m, err := c.matcher(t)
 		if err != nil {
 			return rule, err
 		}
+		if t.Not {
+			m = match.Not{Matcher: m}
+		}
 		rule.If = append(rule.If, m)
 	}
-	for _, k := range act.Kinds() {
-		if k.Name == r.Do.Name {
-			action, err := k.Make(env, r.Do.Args)
-			if err == nil {
-				err = place(&rule, action)
-			}
-			return rule, err
+	return rule, c.do(&rule, r.Do)
+}
+
+func (c *compiler) matcher(t plan.Term) (policy.Matcher, error) {
+	if tag, ok := strings.CutPrefix(t.Name, "$"); ok {
+		m, ok := c.env.Match.Objects[tag].(policy.Matcher)
+		if !ok {
+			return nil, fmt.Errorf("%s is no matcher", t.Name)
+		}
+		return m, nil
+	}
+	for _, k := range match.Kinds() {
+		if k.Name == t.Name {
+			return k.Make(c.env.Match, t.Args)
 		}
 	}
-	return rule, fmt.Errorf("no action %q", r.Do.Name)
+	return nil, fmt.Errorf("no matcher %q", t.Name)
+}
+
+// do fills in what the rule does.
+func (c *compiler) do(rule *policy.Rule, t plan.Term) error {
+	if tag, ok := strings.CutPrefix(t.Name, "$"); ok {
+		return c.refer(rule, tag, t.Args)
+	}
+	switch t.Name {
+	case "accept":
+		rule.Then = policy.Stop
+		return nil
+	case "return":
+		rule.Then = policy.Return
+		return nil
+	case "jump":
+		return c.flow(rule, policy.Jump, t.Args)
+	case "goto":
+		return c.flow(rule, policy.Goto, t.Args)
+	case "mark":
+		return c.mark(rule, t.Args)
+	}
+	for _, k := range act.Kinds() {
+		if k.Name == t.Name {
+			action, err := k.Make(c.env, t.Args)
+			if err == nil {
+				err = place(rule, action)
+			}
+			return err
+		}
+	}
+	return fmt.Errorf("no action %q", t.Name)
+}
+
+// refer makes the rule do what has that tag.
+func (c *compiler) refer(rule *policy.Rule, tag, args string) error {
+	object, ok := c.env.Match.Objects[tag]
+	if !ok {
+		return c.flow(rule, policy.Call, tag)
+	}
+	if args != "" {
+		with, ok := object.(act.Arguments)
+		if !ok {
+			return fmt.Errorf("$%s takes no arguments", tag)
+		}
+		var err error
+		if object, err = with.With(args); err != nil {
+			return err
+		}
+	}
+	return place(rule, object)
+}
+
+func (c *compiler) flow(rule *policy.Rule, next policy.Next, tag string) error {
+	n, ok := c.numbers[tag]
+	if !ok {
+		return fmt.Errorf("no sequence %q", tag)
+	}
+	rule.Then, rule.To = next, n
+	return nil
+}
+
+func (c *compiler) mark(rule *policy.Rule, args string) error {
+	var marks act.Mark
+	for _, word := range strings.Fields(args) {
+		n, err := strconv.ParseUint(word, 10, 32)
+		if err != nil {
+			return fmt.Errorf("reading mark: %w", err)
+		}
+		number, err := c.env.Match.Marks.Number(uint32(n))
+		if err != nil {
+			return err
+		}
+		marks = append(marks, number)
+	}
+	rule.Do = marks
+	return nil
 }
 
 // place puts an action where the rule runs it. The quickest way that it knows is
 // taken; it may wrap the rest as well.
 func place(rule *policy.Rule, action any) error {
+	if action == nil {
+		return errLeftOut
+	}
 	if f, ok := action.(policy.Finisher); ok {
 		rule.After = f
 	}
 	switch a := action.(type) {
-	case nil:
 	case policy.Step:
 		rule.Do = a
 	case policy.Starter:
@@ -74,16 +215,25 @@ func place(rule *policy.Rule, action any) error {
 	case policy.Waiter:
 		rule.Wait = a
 	default:
-		return fmt.Errorf("action %T does nothing", action)
+		return fmt.Errorf("%T is nothing that a rule can do", action)
 	}
 	return nil
 }
 
-func makeMatcher(t plan.Term) (policy.Matcher, error) {
-	for _, k := range match.Kinds() {
-		if k.Name == t.Name {
-			return k.Make(t.Args)
+// fuse makes a step end the program at once where the next rule would do just
+// that: has_resp, accept.
+func fuse(rules []policy.Rule) {
+	for i := range rules {
+		if i+1 == len(rules) {
+			return
+		}
+		f, ok := rules[i].Do.(act.Fuser)
+		next := &rules[i+1]
+		if !ok || next.Then != policy.Stop || next.Do != nil || next.Start != nil || next.Wait != nil || len(next.If) != 1 {
+			continue
+		}
+		if _, ok := next.If[0].(match.HasResp); ok {
+			rules[i].Do = f.Fuse()
 		}
 	}
-	return nil, fmt.Errorf("no matcher %q", t.Name)
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"github.com/waymark-dns/waymark/internal/plan"
+	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/policy/act"
-	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/policy/match"
 	"github.com/waymark-dns/waymark/internal/zone"
 )
 
@@ -83,18 +84,20 @@ func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(
 // compileWorld makes the handler of w.
 func (s *Server) compileWorld(w *world) error {
 	p := w.plan
-	env := &act.Env{Zones: viewTables(p, w.zones), Identity: p.Server.ID, Version: p.Server.Version}
+	run := &policy.Runner{Forks: w.engines.forks}
+	env := &act.Env{Zones: viewTables(p, w.zones), Identity: p.Server.ID, Version: p.Server.Version, Run: run, Match: &match.Env{Marks: &match.Marks{}}}
 	if err := w.engines.act(s, p, env); err != nil {
 		return err
 	}
-	set, err := compile(p.Programs, env)
+	c, err := compile(p, env)
 	if err != nil {
 		return err
 	}
+	run.Set = c.set
 	if env.Cache != nil {
-		env.Cache.Again = func(r *serve.Request) { w.engines.forks.Run(set, r) }
+		env.Cache.Again = run.Background
 	}
-	w.root = &root{policy: set}
+	w.root = &root{policy: c.set}
 	if p.Server.ID != "" {
 		w.root.identity = []byte(p.Server.ID)
 	}

@@ -23,12 +23,16 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // dumpWall is the wall clock of the dumps in tests.
 var dumpWall = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// dumped is a dump, made at 65 s, of what fillAll puts in.
+// dumpedAll is a dump, made at 65 s, of what fillAll puts in.
 func dumpedAll(t *testing.T) []byte {
 	t.Helper()
 	a := newAsker(t, open(t, Config{MaxStale: 60 * second}))
 	fillAll(t, a)
 	var b bytes.Buffer
+	if n, err := a.cache.Dump(&b, 11*second, dumpWall); n != 7 || err != nil {
+		t.Fatalf("with a SERVFAIL that has not ended yet %d entries dumped, %v", n, err)
+	}
+	b.Reset()
 	if n, err := a.cache.Dump(&b, 65*second, dumpWall); n != 7 || err != nil {
 		t.Fatalf("%d entries dumped, %v", n, err)
 	}
@@ -111,6 +115,24 @@ func TestLoadAnswers(t *testing.T) {
 	}
 }
 
+// What was popular is so after a load.
+func TestLoadPopular(t *testing.T) {
+	c := open(t, Config{})
+	dump := remade(1, dumpEntry(dumped{freq: 2}, "", response(t, "www.example. A", 0, addr)))
+	if _, err := c.Load(bytes.NewReader(dump), 0, dumpWall); err != nil {
+		t.Fatal(err)
+	}
+	c.Each(0, func(e Entry) bool {
+		if e.Freq != 2 {
+			t.Errorf("loaded as %+v", e)
+		}
+		return true
+	})
+	if s := &c.shards[0]; s.main.len() != 1 || s.small.len() != 0 {
+		t.Error("it is in the small queue")
+	}
+}
+
 // What is newer in the cache stays.
 func TestLoadOld(t *testing.T) {
 	a := newAsker(t, open(t, Config{MaxStale: 60 * second}))
@@ -143,6 +165,8 @@ func TestLoadDamaged(t *testing.T) {
 		}
 	}
 	refused("more", len(dump), append(slices.Clone(dump), 0))
+	end := len(dump) - blockHead - 4
+	refused("another number of entries", end, append(slices.Clone(dump[:end]), sum([]byte{0, 0, 0, 0, 8, 0, 0, 0})...))
 	for _, cse := range []struct {
 		name   string
 		change func([]byte)

@@ -179,6 +179,83 @@ func (z *zipf) next() uint64 {
 	return uint64(low)
 }
 
+// Where everything is popular, room is made all the same: no fill is dropped, and
+// some of what was popular stays.
+func TestAllPopular(t *testing.T) {
+	oneGoroutine(t)
+	n := newNumbered(t, open(t, Config{}))
+	const all = MinSize / numberedSize
+	for i := range uint64(10 * all) {
+		n.ask(i)
+		for range 3 {
+			n.get()
+		}
+	}
+	if st := n.c.Stats(); st.Dropped != 0 || st.Entries < all/2 {
+		t.Errorf("%+v", st)
+	}
+	consistent(t, n.c)
+}
+
+// What is beyond MaxStale is not copied on, however popular it was.
+func TestDeadIsDropped(t *testing.T) {
+	oneGoroutine(t)
+	n := newNumbered(t, open(t, Config{}))
+	const all = MinSize / numberedSize
+	for i := range uint64(all / 2) {
+		n.ask(i)
+		n.get()
+	}
+	n.now = 300 * second
+	for i := range uint64(all) {
+		n.ask(i + all)
+	}
+	old := 0
+	n.c.visitAll(func(e *entry) {
+		if e.dead(n.now, 0) {
+			old++
+		}
+	})
+	if old != 0 {
+		t.Errorf("%d entries are dead and still there", old)
+	}
+}
+
+// visitAll calls f for all responses.
+func (c *Cache) visitAll(f func(e *entry)) {
+	for i := range c.shards {
+		for j := range c.shards[i].buckets {
+			c.visit(&c.shards[i], j, func(e *entry, _ uint64) { f(e) })
+		}
+	}
+}
+
+// An entry that is copied on keeps all that is known of it.
+func TestMoved(t *testing.T) {
+	n := newNumbered(t, open(t, Config{MaxStale: 3600 * second}))
+	n.set(1)
+	n.c.Put(&n.key, n.msg, 0, 77)
+	n.get()
+	n.now = 400 * second
+	n.c.Failed(&n.key, n.now)
+	p := n.key.probe()
+	s := n.c.shard(p.hash)
+	_, before, _ := s.find(&p)
+	for i := range uint64(MinSize / numberedSize) {
+		n.set(i + 2)
+		n.c.Put(&n.key, n.msg, n.now, 0)
+	}
+	n.set(1)
+	_, after, _ := s.find(&p)
+	if slotOffset(after) == slotOffset(before) || after == 0 || s.segmentOf(slotOffset(after)).small {
+		t.Fatalf("not moved to the main queue: slot was %x, is %x", before, after)
+	}
+	n.reply.Begin(&n.query, n.buf)
+	if hit := n.c.Get(&n.key, n.now, &n.reply, false); hit != (Hit{Verdict: Stale, Upstream: 77}) || n.reply.Count(wire.Answer) != 1 {
+		t.Errorf("moved it is found as %+v", hit)
+	}
+}
+
 // While somebody is inside, no segment is filled again: fills are dropped, not
 // waited for. When all have left, they go on.
 func TestNoSegmentFree(t *testing.T) {

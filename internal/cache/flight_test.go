@@ -125,6 +125,9 @@ func TestFlightKeys(t *testing.T) {
 		if _, j := f.Join(c.other, &q.Request, 0, h); (j == Waits) != c.merge {
 			t.Errorf("%s: joins as %d", c.name, j)
 		}
+		if c.other.Hash = key(t, "www.example.").Hash; key(t, "www.example.").same(c.other) != c.merge { // whatever the number
+			t.Errorf("%s: taken for the same: %v", c.name, !c.merge)
+		}
 	}
 	scopes := []string{"192.0.2.0/24", "192.0.2.0/25", "192.0.3.0/24", "0.0.0.0/0", "::/0", "2001:db8::/48", "::ffff:192.0.2.0/120"}
 	f, h := NewFlights(), &hangar{}

@@ -146,4 +146,3 @@ func TestStats(t *testing.T) {
 		t.Errorf("an entry replaced by a smaller one: %+v, before %+v", now, st)
 	}
 }
-

@@ -57,18 +57,20 @@ type newEntry struct {
 
 // size is the octets that n needs.
 func (n *newEntry) size() int {
-	size := entrySize + n.extra() + len(n.message()) + n.ttls()
-	if n.r != nil && n.r.signed {
-		size += len(n.r.full.msg) + len(n.r.full.ttlAt)
+	size := entrySize
+	if n.p.flags&(flagScoped|flagMarker) != 0 {
+		size += scopeSize
+	}
+	if n.r == nil {
+		size += n.markerLen()
+	} else {
+		plain := n.plain()
+		size += len(plain.msg) + len(plain.ttlAt)
+		if n.r.signed {
+			size += len(n.r.full.msg) + len(n.r.full.ttlAt)
+		}
 	}
 	return (size + unit - 1) &^ (unit - 1)
-}
-
-func (n *newEntry) extra() int {
-	if n.p.flags&(flagScoped|flagMarker) != 0 {
-		return scopeSize
-	}
-	return 0
 }
 
 // plain is the form for clients without DNSSEC.
@@ -79,20 +81,9 @@ func (n *newEntry) plain() *form {
 	return &n.r.full
 }
 
-// message is the plain form; a marker has but room for a header, and the name.
-func (n *newEntry) message() []byte {
-	if n.r == nil {
-		return nil
-	}
-	return n.plain().msg
-}
-
-func (n *newEntry) ttls() int {
-	if n.r == nil {
-		return wire.HeaderSize + len(n.p.name)
-	}
-	return len(n.plain().ttlAt)
-}
+// markerLen is the length of a marker's message: a name where one is in a
+// response, for comparing.
+func (n *newEntry) markerLen() int { return wire.HeaderSize + len(n.p.name) }
 
 // insert stores n in its shard.
 func (c *Cache) insert(n *newEntry, now time.Duration) Stored {
@@ -154,12 +145,7 @@ func (s *shard) link(p *probe, off uint32, size, freq int) {
 func (n *newEntry) write(e *entry, size int) {
 	*e = entry{hash: n.p.hash, what: n.p.what, flags: n.p.flags, stored: int64(n.stored), units: uint16(size / unit), upstream: n.upstream}
 	if n.r == nil {
-		e.ttl = maxTTL
-		e.plainLen = uint16(wire.HeaderSize + len(n.p.name))
-		*e.scope() = n.lengths
-		msg := e.message()
-		clear(msg[:wire.HeaderSize])
-		copy(msg[wire.HeaderSize:], n.p.name)
+		n.writeMarker(e)
 		return
 	}
 	if n.p.flags&flagScoped != 0 {
@@ -169,12 +155,21 @@ func (n *newEntry) write(e *entry, size int) {
 	e.ttl, e.ede = r.life, r.ede
 	e.flags |= r.flags()
 	e.plainLen, e.plainTTLs = uint16(len(plain.msg)), uint16(len(plain.ttlAt)/2)
-	at := e.body()
-	at = store(store(at, plain.msg), plain.ttlAt)
+	at := store(store(e.body(), plain.msg), plain.ttlAt)
 	if r.signed {
 		e.fullLen, e.fullTTLs = uint16(len(r.full.msg)), uint16(len(r.full.ttlAt)/2)
 		store(store(at, r.full.msg), r.full.ttlAt)
 	}
+}
+
+// writeMarker fills in a marker. It lives until nobody asks for it any more.
+func (n *newEntry) writeMarker(e *entry) {
+	e.ttl = maxTTL
+	e.plainLen = uint16(n.markerLen())
+	*e.scope() = n.lengths
+	msg := e.message()
+	clear(msg[:wire.HeaderSize])
+	copy(msg[wire.HeaderSize:], n.p.name)
 }
 
 // flags is what an entry's flags say of the response.

@@ -51,7 +51,7 @@ var putCases = []putCase{
 		change: func(m *dns.Msg) { m.Question[0].Name = "WwW.example." }, life: 300},
 	{name: "no question", rfc: "5452 §4.2", question: "www.example. A", change: func(m *dns.Msg) { m.Question = nil }, want: Malformed},
 	{name: "zone transfer", rfc: "5936 §2", question: "example. AXFR", lines: []string{soa}, want: NotCacheable},
-	{name: "TSIG", rfc: "8945 §5.3", question: "www.example. A", lines: []string{"www.example. 300 IN A 192.0.2.1"},
+	{name: "TSIG", rfc: "8945 §5.3", conf: Config{MinTTL: second}, question: "www.example. A", lines: []string{"www.example. 300 IN A 192.0.2.1"},
 		change: func(m *dns.Msg) { m.SetTsig("key.", dns.HmacSHA256, 300, 1) }, want: NotCacheable},
 
 	{name: "NXDOMAIN", rfc: "2308 §5", question: "no.example. A", rcode: 3, lines: []string{";; authority", soa},
@@ -61,6 +61,8 @@ var putCases = []putCase{
 	{name: "negative, SOA TTL below MINIMUM", rfc: "2308 §3", question: "www.example. A", lines: []string{";; authority", strings.Replace(soa, "900", "30", 1)}, life: 30},
 	{name: "negative, MaxNegativeTTL", rfc: "2308 §5", conf: Config{MaxNegativeTTL: 7 * second, MinTTL: 9 * second}, question: "www.example. A", lines: []string{";; authority", soa},
 		life: 7, replayed: []string{";; authority", strings.Replace(soa, "900", "7", 1)}},
+	{name: "negative, for a day", rfc: "2308 §5", question: "www.example. A", lines: []string{";; authority", "example. 86400 IN SOA ns.example. host.example. 1 2 3 4 86400"},
+		life: 10800, replayed: []string{";; authority", "example. 10800 IN SOA ns.example. host.example. 1 2 3 4 86400"}},
 	{name: "NXDOMAIN at the end of a chain", rfc: "2308 §2.1", question: "www.example. A", rcode: 3, lines: []string{"www.example. 40 IN CNAME no.example.", ";; authority", soa},
 		life: 40, replayed: []string{"www.example. 40 IN CNAME no.example.", ";; authority", strings.Replace(soa, "900", "60", 1)}},
 	{name: "NODATA at the end of a chain", rfc: "2308 §2.2", question: "www.example. A", lines: []string{"www.example. 400 IN CNAME a.example.", ";; authority", soa},

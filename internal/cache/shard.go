@@ -42,6 +42,7 @@ type shard struct {
 	front   uint32         // units before the first segment
 	epoch   *epoch
 	stale   time.Duration
+	_       [64]byte // what writers change is on other cache lines
 
 	mu       sync.Mutex // guards all below
 	ghosts   ghosts
@@ -54,6 +55,7 @@ type shard struct {
 	entries                int
 	live                   int64 // octets of entries that the index knows
 	fills, evictions, lost uint64
+	_                      [64]byte
 }
 
 // segment is the state of one segment.

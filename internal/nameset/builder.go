@@ -32,7 +32,7 @@ type Builder struct {
 
 	patterns  []pattern
 	patternAt map[string]int
-	lists     [][]candidate
+	lists     []list
 	listAt    map[string]int // by labels
 }
 
@@ -132,7 +132,7 @@ func (b *Builder) addRegexp(expr string, value uint32) error {
 	}
 	id := uint32(len(b.patterns))
 	for _, t := range p.tails {
-		if err := b.fileTail(t, id); err != nil {
+		if err := b.fileTail(t, id, p.inner != ""); err != nil {
 			return err
 		}
 	}
@@ -142,22 +142,28 @@ func (b *Builder) addRegexp(expr string, value uint32) error {
 }
 
 // fileTail puts a regular expression on the list of what is filed under the labels
-// that a tail of it ends in. A list has one record.
-func (b *Builder) fileTail(t tail, id uint32) error {
+// that a tail of it ends in, or notes there that it is found by its inner text. A
+// list has one record.
+func (b *Builder) fileTail(t tail, id uint32, inner bool) error {
 	labels, ok := appendLabels(b.labels[:0], []byte(t.labels()))
 	if !ok { // no name ends so, and its text will tell: the root will do
 		labels = nil
 	}
-	list, ok := b.listAt[string(labels)]
+	at, ok := b.listAt[string(labels)]
 	if !ok {
-		list = len(b.lists)
-		if err := b.addRecord(markTail, labels, uint32(list)); err != nil {
+		at = len(b.lists)
+		if err := b.addRecord(markTail, labels, uint32(at)); err != nil {
 			return err
 		}
-		b.listAt[string(labels)] = list
-		b.lists = append(b.lists, nil)
+		b.listAt[string(labels)] = at
+		b.lists = append(b.lists, list{})
 	}
-	b.lists[list] = append(b.lists[list], candidate{pattern: id, tail: t})
+	switch l := &b.lists[at]; {
+	case inner:
+		l.inner = true
+	case len(l.ids) == 0 || l.ids[len(l.ids)-1] != id: // several tails may end the same
+		l.ids = append(l.ids, id)
+	}
 	return nil
 }
 
@@ -171,19 +177,41 @@ func (b *Builder) Build() *Set {
 		s.stats.Keyword = len(b.keywords)
 	}
 	if len(b.patterns) > 0 {
-		s.patterns.all, s.patterns.lists = b.patterns, b.lists
-		s.stats.Regexp = len(b.patterns)
-		for i := range b.patterns {
-			if b.patterns[i].always() {
-				s.stats.Always++
-			}
-		}
+		b.addPatterns(s)
 	}
 	if b.records > 0 {
 		b.fill(s)
 	}
 	*b = Builder{}
 	return s
+}
+
+// addPatterns gives the regular expressions to s.
+func (b *Builder) addPatterns(s *Set) {
+	ps := &s.patterns
+	ps.all, ps.lists = b.patterns, b.lists
+	s.stats.Regexp = len(ps.all)
+	var words []string
+	at := map[string]int{}
+	for id := range ps.all {
+		p := &ps.all[id]
+		if p.always() {
+			s.stats.Always++
+		}
+		if p.inner == "" {
+			continue
+		}
+		i, ok := at[p.inner]
+		if !ok {
+			i = len(words)
+			at[p.inner] = i
+			words, ps.byInner = append(words, p.inner), append(ps.byInner, nil)
+		}
+		ps.byInner[i] = append(ps.byInner[i], uint32(id))
+	}
+	if len(words) > 0 {
+		ps.inner = newAutomaton(words)
+	}
 }
 
 // fill gives the table of s the records and files them. Two slots of three are in

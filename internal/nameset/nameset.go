@@ -64,7 +64,7 @@ func (s *Set) find(name wire.Name, l *wire.Labels, either bool) (value uint32, o
 		}
 	}
 	if s.keywords != nil {
-		if id := s.keywords.find(name); id != none {
+		if id := s.keywords.first(name); id != none {
 			return s.values[id], true
 		}
 	}

@@ -148,7 +148,7 @@ func TestNilSet(t *testing.T) {
 func TestStats(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	s := mapOf(t, "full:a full:A. full:b domain:a domain:. keyword:k keyword:K keyword:ü "+
-		"regexp:a regexp:a regexp:^[a-z]+$ regexp:[.] full:a..b full:"+long+" domain:"+strings.Repeat("a.", 127)+"a")
+		"regexp:ab regexp:ab regexp:^[a-z]+$ regexp:[.] full:a..b full:"+long+" domain:"+strings.Repeat("a.", 127)+"a")
 	if got, want := s.Stats(), (Stats{Full: 2, Domain: 2, Keyword: 1, Regexp: 3, Always: 2, Dead: 4}); got != want {
 		t.Errorf("%+v; want %+v", got, want)
 	}

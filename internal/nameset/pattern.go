@@ -1,9 +1,9 @@
 package nameset
 
 import (
-	"bytes"
 	"regexp"
 	"regexp/syntax"
+	"strings"
 	"sync"
 
 	"github.com/waymark-dns/waymark/internal/wire"
@@ -13,7 +13,7 @@ import (
 type pattern struct {
 	re    *regexp.Regexp
 	value uint32
-	inner string // text that each match holds; "" where none is known
+	inner string // text that each match holds, besides its tail; "" where none is known
 	tails []tail
 	size  int // estimate of memory, in octets
 }
@@ -29,7 +29,12 @@ func newPattern(expr string, value uint32) (pattern, error) {
 		return pattern{}, err
 	}
 	tree = tree.Simplify()
-	p := pattern{re: re, value: value, inner: required(tree), tails: tailsOf(tree)}
+	p := pattern{re: re, value: value, tails: tailsOf(tree)}
+	for _, text := range required(tree) {
+		if len(text) > len(p.inner) && telling(text, p.tails) {
+			p.inner = text
+		}
+	}
 	if prog, err := syntax.Compile(tree); err == nil {
 		const instruction = 80 // the program's own 40 octets, and as many for the form that runs in one pass
 		p.size = instruction * len(prog.Inst)
@@ -37,108 +42,129 @@ func newPattern(expr string, value uint32) (pattern, error) {
 	return p, nil
 }
 
-// always tells whether p runs on every name. A dot or two does not spare much.
-func (p *pattern) always() bool {
-	return len(p.tails) == 1 && p.tails[0] == tail{} && len(bytes.Trim([]byte(p.inner), ".")) == 0
+// telling tells whether to look for text spares much: it is more than a letter
+// and dots, and not in the tail anyway.
+func telling(text string, tails []tail) bool {
+	if len(strings.ReplaceAll(text, ".", "")) < 2 {
+		return false
+	}
+	for i := range tails {
+		if !strings.Contains(tails[i].text, text) {
+			return true
+		}
+	}
+	return false
 }
 
-// candidate is a pattern filed under the labels that its tail ends in.
-type candidate struct {
-	pattern uint32
-	tail
+// always tells whether p runs on every name.
+func (p *pattern) always() bool { return p.tails[0] == tail{} && p.inner == "" }
+
+// matches tells whether the text of a name matches. Mostly its end says no.
+func (p *pattern) matches(text []byte) bool {
+	fits := false
+	for i := range p.tails {
+		t := &p.tails[i]
+		head := len(text) - len(t.text)
+		if head < 0 || t.whole && head > 0 || string(text[head:]) != t.text {
+			continue
+		}
+		if t.exact {
+			return true
+		}
+		fits = true
+	}
+	return fits && p.re.Match(text)
 }
 
 // patterns are the regular expressions of a set in the order of declaration.
+// Those with an inner text are found by it, but it is looked for only where
+// labels say that the name's end fits one of them. The others are found by
+// labels alone.
 type patterns struct {
 	all     []pattern
-	lists   [][]candidate // by labels, each in the order of declaration
-	scratch sync.Pool     // of *text: regexp keeps hold of what it reads, so that a stack will not do
+	lists   []list     // by labels
+	inner   *automaton // nil where no expression has an inner text
+	byInner [][]uint32 // expressions by the number of their inner text
+	scratch sync.Pool  // of *text: regexp keeps hold of what it reads, so that a stack will not do
 }
 
+// list is what is filed under the labels that tails end in.
+type list struct {
+	ids   []uint32 // expressions without inner text
+	inner bool     // there are others
+}
+
+// text is room for the text of a name.
 type text [maxText]byte
+
+// search is one look-up among the regular expressions.
+type search struct {
+	of     *patterns
+	name   wire.Name
+	either bool   // any that matches will do
+	best   uint32 // the first so far, or none
+	room   *text
+	text   []byte // of the name, made when the first expression wants it
+}
 
 // findPattern is the value of the first regular expression that matches name, or
 // with either of any.
 func (s *Set) findPattern(name wire.Name, l *wire.Labels, either bool) (value uint32, ok bool) {
-	best := none
-	var room *text
-	var whole []byte
+	find := search{of: &s.patterns, name: name, either: either, best: none}
+	inner := false
 	t := &s.table
 	for d := min(l.N, t.tails.deepest()); d >= 0; d-- {
 		if !t.tails.has(d) {
 			continue
 		}
 		i := l.N - d
-		list, ok := t.get(l.Hash[i], name[l.Off[i]:len(name)-1], markTail)
-		if !ok {
-			continue
-		}
-		if room == nil {
-			if room, _ = s.patterns.scratch.Get().(*text); room == nil {
-				room = new(text)
-			}
-			whole = appendText(room[:0], name)
-		}
-		if best = min(best, s.patterns.first(list, whole, best)); best != none && either {
-			break
+		if at, ok := t.get(l.Hash[i], name[l.Off[i]:len(name)-1], markTail); ok {
+			list := &s.patterns.lists[at]
+			inner = inner || list.inner
+			find.try(list.ids)
 		}
 	}
-	if room != nil {
-		s.patterns.scratch.Put(room)
+	if inner {
+		s.patterns.inner.walk(name, func(word uint32) { find.try(s.patterns.byInner[word]) })
 	}
-	if best == none {
+	if find.room != nil {
+		s.patterns.scratch.Put(find.room)
+	}
+	if find.best == none {
 		return 0, false
 	}
-	return s.patterns.all[best].value, true
+	return s.patterns.all[find.best].value, true
 }
 
-// first is the first of the list that matches and stands before the limit, or none.
-func (ps *patterns) first(list uint32, whole []byte, limit uint32) uint32 {
-	for i := range ps.lists[list] {
-		c := &ps.lists[list][i]
-		if c.pattern >= limit {
-			break
-		}
-		if c.matches(whole, &ps.all[c.pattern]) {
-			return c.pattern
-		}
+// try runs the expressions of ids, which ascend, that may be the first.
+func (s *search) try(ids []uint32) {
+	if s.either && s.best != none {
+		return
 	}
-	return none
-}
-
-func (c *candidate) matches(whole []byte, p *pattern) bool {
-	head := len(whole) - len(c.text)
-	switch {
-	case head < 0 || c.whole && head > 0 || string(whole[head:]) != c.text:
-		return false
-	case c.exact:
-		return true
-	case p.inner != "" && !contains(whole, p.inner):
-		return false
-	}
-	return p.re.Match(whole)
-}
-
-// contains is bytes.Contains for a string.
-func contains(text []byte, part string) bool {
-	first := part[0]
-	for {
-		i := bytes.IndexByte(text, first)
-		if i < 0 || len(text)-i < len(part) {
-			return false
+	for _, id := range ids {
+		if id >= s.best {
+			return
 		}
-		if string(text[i:i+len(part)]) == part {
-			return true
+		if s.room == nil {
+			if s.room, _ = s.of.scratch.Get().(*text); s.room == nil {
+				s.room = new(text)
+			}
+			s.text = appendText(s.room[:0], s.name)
 		}
-		text = text[i+1:]
+		if s.of.all[id].matches(s.text) {
+			s.best = id
+		}
 	}
 }
 
 func (ps *patterns) bytes() int {
-	const each, candidateSize = 96, 32
-	sum := each * cap(ps.all)
+	const each = 96 // a pattern
+	sum := each*cap(ps.all) + ps.inner.bytes()
 	for _, list := range ps.lists {
-		sum += 24 + candidateSize*cap(list)
+		sum += 32 + 4*cap(list.ids)
+	}
+	for _, ids := range ps.byInner {
+		sum += 24 + 4*cap(ids)
 	}
 	for i := range ps.all {
 		p := &ps.all[i]

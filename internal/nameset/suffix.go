@@ -149,24 +149,23 @@ func classSuffixes(pairs []rune) []suffix {
 	return all
 }
 
-// required is the longest text that each match of re is sure to hold.
-func required(re *syntax.Regexp) string {
+// required lists texts that each match of re is sure to hold.
+func required(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
-		text, _ := literal(re)
-		return text
+		if text, ok := literal(re); ok {
+			return []string{text}
+		}
 	case syntax.OpCapture, syntax.OpPlus:
 		return required(re.Sub[0])
 	case syntax.OpConcat:
-		longest := ""
+		var all []string
 		for _, sub := range re.Sub {
-			if text := required(sub); len(text) > len(longest) {
-				longest = text
-			}
+			all = append(all, required(sub)...)
 		}
-		return longest
+		return all
 	}
-	return ""
+	return nil
 }
 
 // tail is what the text of a name must end in, so that an expression can match it.

@@ -57,8 +57,15 @@ func (t *table) record(off uint32) []byte {
 	return t.chunks[off>>chunkBits][off&(chunkSize-1):]
 }
 
+// far is the number of slots from which on a table counts as out of the reach of
+// the processor's caches: 256 KiB of them.
+const far = 1 << 15
+
 // find looks for name among the full names, then for the longest suffix.
 func (t *table) find(name wire.Name, l *wire.Labels) (value uint32, ok bool) {
+	if len(t.slots) >= far && t.touch(l) == 0 {
+		return 0, false
+	}
 	if t.full.has(l.N) {
 		if value, ok = t.get(l.Hash[0], name[:len(name)-1], markFull); ok {
 			return value, true
@@ -76,10 +83,29 @@ func (t *table) find(name wire.Name, l *wire.Labels) (value uint32, ok bool) {
 	return 0, false
 }
 
+// touch reads the slots where find will begin. Nothing is decided between one and
+// the next, so that the processor waits for all of them at once. The result is 0
+// where all are empty: then there is nothing to find.
+func (t *table) touch(l *wire.Labels) uint64 {
+	seen := t.slots[t.place(l.Hash[0])] // of full names
+	for d := min(l.N, t.domain.deepest()); d >= 0; d-- {
+		if t.domain.has(d) {
+			seen |= t.slots[t.place(l.Hash[l.N-d])]
+		}
+	}
+	return seen
+}
+
+// place is where the search for a hash begins.
+func (t *table) place(h uint64) uint64 {
+	at, _ := bits.Mul64(h, uint64(len(t.slots)))
+	return at
+}
+
 // get is the value of the record of that kind for labels, whose hash is h.
 func (t *table) get(h uint64, labels []byte, kind byte) (value uint32, ok bool) {
 	slots := t.slots
-	at, _ := bits.Mul64(h, uint64(len(slots)))
+	at := t.place(h)
 	for {
 		slot := slots[at]
 		if slot == 0 {
@@ -118,8 +144,7 @@ func sizeOf(r []byte) int {
 func (t *table) insert(off uint32, h uint64) bool {
 	r := t.record(off)
 	n := uint64(len(t.slots))
-	at, _ := bits.Mul64(h, n)
-	filed := h<<32 | uint64(off)
+	at, filed := t.place(h), h<<32|uint64(off)
 	for ; t.slots[at] != 0; at = (at + 1) % n {
 		if uint32(t.slots[at]>>32) == uint32(h) && sameName(t.record(uint32(t.slots[at])), r) {
 			t.slots[at] = filed

@@ -60,8 +60,13 @@ type Plan struct {
 	Log      Log
 	Metrics  Metrics
 	Control  Control
+	API      API
 	Programs []Program // of the policy; a query enters the one of its listener
 	Objects  []Object  // that programs refer to, each behind those that it refers to
+
+	// Level2 tells that plugins were written, as mosdns has them: then everyone may
+	// ask, unless Access says something else.
+	Level2 bool
 
 	// Where has the position of every key that was written, by its path in the
 	// configuration ("server.udp-size", "zones[2].file"); the empty path is the
@@ -131,12 +136,19 @@ type TCP struct {
 type Log struct {
 	Level string // debug, info, warn, error
 	File  string // empty is standard error
+	JSON  bool   // lines are JSON objects
 }
 
 // Metrics is where Prometheus text is served; an invalid address is off.
 type Metrics struct {
 	Pos    Pos
 	Listen netip.AddrPort
+}
+
+// API is where the HTTP API of level 2 is served; an empty address is off.
+type API struct {
+	Pos  Pos
+	HTTP string // host:port; without a host it is every address
 }
 
 // Control is the socket of the command line; an empty path is off.

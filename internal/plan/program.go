@@ -11,6 +11,9 @@ type Object struct {
 	// Args is what that row's Args made, filled with what was written: a pointer to
 	// a struct. It is nil where the type takes no arguments.
 	Args any
+	// Order is the place among all objects and programs, from 1: what it refers to
+	// has a lower one.
+	Order int
 }
 
 // Program is a program of the policy in words: rules by the names of their
@@ -19,6 +22,7 @@ type Program struct {
 	Pos   Pos
 	Name  string // the tag of a sequence
 	Rules []Rule
+	Order int // as in Object; 0 where there are no objects
 }
 
 // Rule is one row: where all of If match, Do runs.

@@ -8,13 +8,12 @@ import (
 	"github.com/waymark-dns/waymark/internal/serve"
 )
 
-// Forks is work that no client waits for: copies of requests that go on behind
-// the rule that made them. Their number is bounded; what finds no place is left
-// undone, since the next request will want it again.
+// Forks is the places for branches: copies of requests that run part of the
+// policy for themselves. Their number is bounded.
 type Forks struct {
 	places *limit.Shed
 	ctx    context.Context // ends when the work is to be given up
-	pool   sync.Pool       // of *fork
+	pool   sync.Pool       // of *Branch
 }
 
 // NewForks makes places for so many. Work that has to wait ends with ctx.
@@ -22,57 +21,117 @@ func NewForks(ctx context.Context, places int) *Forks {
 	return &Forks{places: limit.NewShed(places), ctx: ctx}
 }
 
-// fork is one copy, and its memory.
-type fork struct {
-	req   serve.Request
-	set   *Set
-	of    *Forks
-	query [512]byte
-	reply [4096]byte
-}
-
-// Run runs the rest of the program, behind the rule that r is at, for a copy of r.
-// It does not wait. The wrappers that r has passed do not see the response.
-func (f *Forks) Run(s *Set, r *serve.Request) {
-	if len(r.Msg) > len(fork{}.query) || !f.places.Enter(true) {
-		return
-	}
-	k, ok := f.pool.Get().(*fork)
-	if !ok {
-		k = &fork{of: f}
-	}
-	k.set = s
-	r.Detach(&k.req, k.query[:], k.reply[:])
-	k.req.Policy.Rule++
-	k.req.Policy.Depth = 0
-	k.req.Waker = k
-	k.Wake()
-}
-
-// Len is how many copies are at work.
+// Len is how many branches there are.
 func (f *Forks) Len() int { return f.places.Len() }
 
+// Runner makes branches that run the programs of one configuration.
+type Runner struct {
+	Forks *Forks
+	Set   *Set // set before the first branch is made
+}
+
+// Joiner is told when a branch has ended.
+type Joiner interface {
+	// Joined is called once, from any goroutine, perhaps within Start. b.Req has the
+	// response, or none (Out is nil); b.Req.Policy.Failed tells whether a rule could
+	// not do its work. Whoever is told gives b back with Release when it has seen
+	// enough. It must not wait.
+	Joined(b *Branch)
+}
+
+// Branch is one copy of a request, and its memory.
+type Branch struct {
+	Req    serve.Request
+	run    *Runner
+	joiner Joiner // nil: nobody wants to know
+	query  [512]byte
+	reply  [4096]byte
+}
+
+// Rest is a branch that runs what comes behind the rule that r is at: the rest of
+// its program, and where jumps go back to. The wrappers that r has passed do not
+// see its response. It is nil where there is no place.
+func (n *Runner) Rest(r *serve.Request, j Joiner) *Branch {
+	b := n.branch(r, j)
+	if b == nil {
+		return nil
+	}
+	c, from := &b.Req.Policy, &r.Policy
+	c.Rule++
+	c.Jumps = from.Jumps - from.Base
+	copy(c.Returns[:c.Jumps], from.Returns[from.Base:from.Jumps])
+	return b
+}
+
+// At is a branch that runs a program from its beginning, with nothing behind it. It
+// is nil where there is no place.
+func (n *Runner) At(r *serve.Request, program uint16, j Joiner) *Branch {
+	b := n.branch(r, j)
+	if b != nil {
+		b.Req.Policy.Place = serve.Place{Program: program}
+		b.Req.Policy.Jumps = 0
+	}
+	return b
+}
+
+func (n *Runner) branch(r *serve.Request, j Joiner) *Branch {
+	f := n.Forks
+	if len(r.Msg) > len(Branch{}.query) || !f.places.Enter(true) {
+		return nil
+	}
+	b, ok := f.pool.Get().(*Branch)
+	if !ok {
+		b = &Branch{}
+	}
+	b.run, b.joiner = n, j
+	r.Detach(&b.Req, b.query[:], b.reply[:])
+	c := &b.Req.Policy
+	c.Depth, c.Base, c.Branch = 0, 0, true
+	b.Req.Waker = b
+	return b
+}
+
+// Start begins; it does not wait.
+func (b *Branch) Start() { b.Wake() }
+
+// Background runs the rest of the program for a copy of r that nobody waits for.
+// Where there is no place it is left undone: the next request will want it again.
+func (n *Runner) Background(r *serve.Request) {
+	if b := n.Rest(r, nil); b != nil {
+		b.Start()
+	}
+}
+
 // Wake is part of serve.Waker.
-func (k *fork) Wake() {
-	switch k.set.Start(&k.req) {
+func (b *Branch) Wake() {
+	switch b.run.Set.Start(&b.Req) {
 	case serve.Wait:
-		go k.resumeLoop()
+		go b.resumeLoop()
 	case serve.Pending:
 	default:
-		k.done()
+		b.done()
 	}
 }
 
 // resumeLoop ends with the work, or with the context.
-func (k *fork) resumeLoop() {
-	if k.set.Resume(k.of.ctx, &k.req) != serve.Pending {
-		k.done()
+func (b *Branch) resumeLoop() {
+	if b.run.Set.Resume(b.run.Forks.ctx, &b.Req) != serve.Pending {
+		b.done()
 	}
 }
 
-func (k *fork) done() {
-	k.req.Pending, k.req.Waker, k.set = nil, nil, nil
-	f := k.of
+func (b *Branch) done() {
+	if b.joiner == nil {
+		b.Release()
+		return
+	}
+	b.joiner.Joined(b)
+}
+
+// Release gives the branch's memory back; nobody may touch it from then on.
+func (b *Branch) Release() {
+	f := b.run.Forks
+	b.Req.Pending, b.Req.Waker, b.run, b.joiner = nil, nil, nil, nil
 	f.places.Leave()
-	f.pool.Put(k)
+	f.pool.Put(b)
 }

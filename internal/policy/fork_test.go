@@ -81,7 +81,7 @@ func TestStartNeedsGoroutine(t *testing.T) {
 type taker struct{}
 
 func (taker) Do(*serve.Request) Next                 { return Go }
-func (taker) After(r *serve.Request, _ *serve.Frame) { r.Out = nil }
+func (taker) After(r *serve.Request, _ *serve.Frame) { r.Policy.Silent = true }
 
 func TestWrapperTakesResponse(t *testing.T) {
 	s := &Set{Programs: []Program{{Rules: []Rule{
@@ -95,14 +95,14 @@ func TestWrapperTakesResponse(t *testing.T) {
 func TestForks(t *testing.T) {
 	p := new(trail)
 	pend := &pender{trail: p}
-	var f *Forks
-	var s *Set
-	s = &Set{Programs: []Program{{Rules: []Rule{
+	run := &Runner{}
+	s := &Set{Programs: []Program{{Rules: []Rule{
 		{Do: part{trail: p, name: "wrap"}, After: part{trail: p, name: "wrap"}},
-		{Do: runner{func(r *serve.Request) { f.Run(s, r); f.Run(s, r); f.Run(s, r) }}},
+		{Do: runner{func(r *serve.Request) { run.Background(r); run.Background(r); run.Background(r) }}},
 		{Start: pend},
 	}}}}
-	f = NewForks(t.Context(), 2)
+	f := NewForks(t.Context(), 2)
+	run.Forks, run.Set = f, s
 	r := request(t)
 	if got := s.Serve(r); got != serve.Done || r.Reply.Rcode() != wire.NoError {
 		t.Fatalf("Serve says %d, code %v", got, r.Reply.Rcode())

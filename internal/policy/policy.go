@@ -15,10 +15,15 @@ type Next uint8
 
 // What a Step says.
 const (
-	Go   Next = iota // to the next rule
-	Stop             // the response is made, or there will be none: leave the program
-	Drop             // leave, and send nothing
-	Pend             // the request's Waker will be told; only a Starter says so
+	Go     Next = iota // to the next rule
+	Stop               // leave the program: the response is made, or there is none
+	Drop               // leave, and send nothing
+	Pend               // the request's Waker will be told; only a Starter says so
+	Fail               // leave: the work could not be done
+	Return             // go on behind the jump that came here; without one, leave
+	Jump               // go on at Rule.To, and come back behind this rule
+	Goto               // go on at Rule.To, and do not come back
+	Call               // run Rule.To as if it were alone, then go on behind this rule
 )
 
 // Matcher is a condition of a rule. It never waits and allocates nothing.
@@ -42,19 +47,23 @@ type Starter interface {
 }
 
 // Finisher sees the whole response on its way out, in the reverse order of the
-// rules. f is the frame that its rule left.
+// rules. f is the frame that its rule left. It runs too where a rule behind it has
+// failed (r.Policy.Failed) or there is no response (r.Out is nil); it may set
+// r.Policy.Silent, and then nothing is sent.
 type Finisher interface {
 	After(r *serve.Request, f *serve.Frame)
 }
 
 // Rule is one row of a program: where all of If match, Do, Start or Wait runs;
-// exactly one of them is set. After, where set, runs when the response passes; it
-// may take Out away, and then nothing is sent.
+// one of them is set at most. Where it says Go, or none is set, Then is what comes next. After,
+// where set, runs when the response passes.
 type Rule struct {
 	If    []Matcher
 	Do    Step
 	Start Starter
 	Wait  Waiter
+	Then  Next
+	To    uint16 // program of Jump, Goto and Call
 	After Finisher
 	Text  string // as a person would write it, for explanations
 }

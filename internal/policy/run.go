@@ -34,8 +34,14 @@ func (s *Set) Resume(ctx context.Context, r *serve.Request) serve.Status {
 
 // run is the loop: next rule, matchers, step, where to go.
 func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Status {
-	rules := s.Programs[r.Policy.Program].Rules
-	for int(r.Policy.Rule) < len(rules) {
+	for {
+		rules := s.Programs[r.Policy.Program].Rules
+		if int(r.Policy.Rule) >= len(rules) {
+			if status, over := s.turn(r, nil, Return); over {
+				return status
+			}
+			continue
+		}
 		rule := &rules[r.Policy.Rule]
 		if r.Pending == nil && !matches(rule.If, r) {
 			r.Policy.Rule++
@@ -47,8 +53,7 @@ func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Statu
 			return serve.Wait
 		case next == Pend: // r may be in other hands already
 			return serve.Pending
-		}
-		if next != Drop && r.Reply.Truncated() && (rule.After != nil || s.wantsAll(r)) {
+		case r.Reply.Truncated() && next != Drop && (rule.After != nil || s.wantsAll(r)):
 			if p == atOnce {
 				return serve.Wait // again, with more room
 			}
@@ -56,26 +61,55 @@ func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Statu
 				continue
 			}
 		}
-		if status, over := s.pass(r, rule, next); over {
+		if status, over := s.turn(r, rule, next); over {
 			return status
 		}
-		r.Policy.Rule++
 	}
-	return s.leave(r)
 }
 
-// pass does what next says behind rule. over tells that no rule follows now.
-func (s *Set) pass(r *serve.Request, rule *Rule, next Next) (status serve.Status, over bool) {
-	if rule.After != nil {
+// turn goes where next says, behind rule. over tells that the way ends there.
+func (s *Set) turn(r *serve.Request, rule *Rule, next Next) (status serve.Status, over bool) {
+	c := &r.Policy
+	if full(c, next) {
+		next = Fail
+	} else if rule != nil && rule.After != nil {
 		s.push(r)
 	}
 	switch next {
-	case Stop:
-		return s.leave(r), true
+	case Go:
+		c.Rule++
+		return 0, false
+	case Return:
+		if c.Jumps > c.Base {
+			c.Jumps--
+			c.Place = c.Returns[c.Jumps]
+			return 0, false
+		}
+	case Jump:
+		c.Returns[c.Jumps] = serve.Place{Program: c.Program, Rule: c.Rule + 1}
+		c.Jumps++
+		c.Place = serve.Place{Program: rule.To}
+		return 0, false
+	case Goto:
+		c.Jumps = c.Base
+		c.Place = serve.Place{Program: rule.To}
+		return 0, false
+	case Call:
+		if c.Depth == serve.MaxFrames { // the rule itself took the last
+			c.Failed, r.Out = true, nil
+			return s.leave(r)
+		}
+		c.Frames[c.Depth] = serve.Frame{Place: serve.Place{Program: c.Program, Rule: c.Rule + 1}, Call: true, Base: c.Base}
+		c.Depth++
+		c.Base = c.Jumps
+		c.Place = serve.Place{Program: rule.To}
+		return 0, false
 	case Drop:
 		return serve.Drop, true
+	case Fail:
+		c.Failed, r.Out = true, nil
 	}
-	return 0, false
+	return s.leave(r)
 }
 
 // wantsAll tells whether the response has to be whole: a wrapper has to see it,
@@ -88,15 +122,21 @@ func (s *Set) wantsAll(r *serve.Request) bool {
 func (rule *Rule) do(ctx context.Context, r *serve.Request, p patience) (next Next, ran bool) {
 	switch {
 	case rule.Do != nil:
-		return rule.Do.Do(r), true
+		next = rule.Do.Do(r)
+	case rule.Start == nil && rule.Wait == nil:
 	case p == atOnce:
 		return Go, false
 	case rule.Start != nil:
-		return rule.Start.Start(r), true
+		next = rule.Start.Start(r)
 	case p == detached:
 		return Go, false
+	default:
+		next = rule.Wait.Wait(ctx, r)
 	}
-	return rule.Wait.Wait(ctx, r), true
+	if next == Go {
+		next = rule.Then
+	}
+	return next, true
 }
 
 func matches(conditions []Matcher, r *serve.Request) bool {
@@ -108,29 +148,50 @@ func matches(conditions []Matcher, r *serve.Request) bool {
 	return true
 }
 
-// push leaves a frame of the current rule. That there is room is checked when
-// programs are compiled.
+// full tells whether there is no room for what a rule leaves. How deep a program
+// goes depends on the rules that match, so it is found here.
+func full(c *serve.Cursor, next Next) bool {
+	return c.Depth == serve.MaxFrames || next == Jump && c.Jumps == serve.MaxFrames
+}
+
+// push leaves the frame of the current rule.
 func (s *Set) push(r *serve.Request) {
 	c := &r.Policy
-	c.Frames[c.Depth] = serve.Frame{Rule: c.Rule}
+	f := c.Frame()
+	f.Place, f.Call = c.Place, false
 	c.Depth++
 }
 
-// leave lets the response pass the wrappers, the last one first. A request that
-// no rule answered is refused.
-func (s *Set) leave(r *serve.Request) serve.Status {
-	if r.Out == nil {
-		r.Note.Source = serve.SourceRefused
-		r.Finish(wire.Refused)
-	}
+// leave lets the response pass the wrappers, the last one first, up to a call that
+// goes on; over is false then. Where nothing is left, a request that no rule
+// answered is refused.
+func (s *Set) leave(r *serve.Request) (status serve.Status, over bool) {
 	c := &r.Policy
 	for c.Depth > 0 {
 		c.Depth--
 		f := &c.Frames[c.Depth]
-		s.Programs[c.Program].Rules[f.Rule].After.After(r, f)
+		if !f.Call {
+			s.Programs[f.Program].Rules[f.Rule].After.After(r, f)
+			continue
+		}
+		c.Jumps, c.Base = c.Base, f.Base
+		if !c.Failed {
+			c.Place = f.Place
+			return 0, false
+		}
 	}
-	if r.Out == nil {
-		return serve.Drop
+	switch {
+	case c.Silent:
+		return serve.Drop, true
+	case c.Branch || r.Out != nil:
+	case c.Failed:
+		r.Note.Source = serve.SourceError
+		r.Empty()
+		r.Finish(wire.ServFail)
+	default:
+		r.Note.Source = serve.SourceRefused
+		r.Empty()
+		r.Finish(wire.Refused)
 	}
-	return serve.Done
+	return serve.Done, true
 }

@@ -68,6 +68,9 @@ type Peer struct {
 	Listener string // URL of the listener
 	Proto    Proto
 	Index    uint16 // of the listener, for the log
+
+	ServerName string // that the client named in TLS
+	Path       string // of the URL, over HTTP
 }
 
 // Proto is the transport a query came by.
@@ -148,21 +151,55 @@ func (s Source) String() string { return sourceNames[s] }
 // Sources is how many there are.
 const Sources = len(sourceNames)
 
-// Frame is what a wrapper remembers until the response passes it on the way
-// out: the rule, where to go on, and two numbers of its own.
+// Place is a rule of a program.
+type Place struct{ Program, Rule uint16 }
+
+// Frame is what a wrapper remembers until the response passes it on the way out:
+// its rule, and two numbers of its own. A call leaves a frame too: where to go on
+// when what it called has ended.
 type Frame struct {
-	Rule, Return uint16
-	A, B         uint64
+	Place
+	Call bool
+	Base uint8 // of a call: Cursor.Base as it was
+	A, B uint64
 }
 
-// MaxFrames is how deep wrappers and jumps may nest in a policy.
-const MaxFrames = 16
+// MaxFrames is how deep wrappers and calls, and jumps, may nest in a policy.
+const MaxFrames = 24
+
+// MaxMarks is how many different marks there are.
+const MaxMarks = 256
 
 // Cursor is where a request stands in the policy: fixed size, indices only.
 type Cursor struct {
-	Program, Rule uint16
-	Depth         uint8 // frames in use
-	Frames        [MaxFrames]Frame
+	Place
+	Depth   uint8 // frames in use
+	Jumps   uint8 // returns in use
+	Base    uint8 // where the returns begin of what was called last
+	Branch  bool  // works for another request, which speaks where there is no response
+	Failed  bool  // a rule could not do its work: no other rule runs
+	Silent  bool  // nothing is to be sent
+	Marks   [MaxMarks / 64]uint64
+	Frames  [MaxFrames]Frame
+	Returns [MaxFrames]Place // where jumps go on
+}
+
+// Mark sets a mark, by its number in the configuration.
+func (c *Cursor) Mark(n uint16) { c.Marks[n/64] |= 1 << (n % 64) }
+
+// Marked tells whether a mark is set.
+func (c *Cursor) Marked(n uint16) bool { return c.Marks[n/64]&(1<<(n%64)) != 0 }
+
+// Frame is the frame that the rule at work will leave: what it writes into A and
+// B is there when the response passes.
+func (c *Cursor) Frame() *Frame { return &c.Frames[c.Depth] }
+
+// begin puts the cursor at the first rule of a program.
+func (c *Cursor) begin(program uint16) {
+	c.Place = Place{Program: program}
+	c.Depth, c.Jumps, c.Base = 0, 0, 0
+	c.Branch, c.Failed, c.Silent = false, false, false
+	c.Marks = [MaxMarks / 64]uint64{}
 }
 
 // Start makes r ready for the policy after Query.Parse: Ask is the client's
@@ -170,7 +207,7 @@ type Cursor struct {
 // out.
 func (r *Request) Start(out []byte) {
 	r.Ask = Ask{Name: r.Name, Labels: &r.Suffixes, Type: r.Type, Class: r.Class, DO: r.EDNS.DO}
-	r.Policy.Program, r.Policy.Rule, r.Policy.Depth = 0, 0, 0
+	r.Policy.begin(0)
 	r.Note = Note{}
 	r.Who, r.View, r.Route = 0, 0, 0
 	r.Out = nil

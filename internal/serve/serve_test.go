@@ -162,7 +162,7 @@ func TestDetach(t *testing.T) {
 	r.Who, r.View, r.At = 1, 2, 3*time.Second
 	r.Note = Note{Source: SourceLocal, Rule: 7, EDE: 5}
 	r.Policy.Rule, r.Policy.Depth = 4, 1
-	r.Policy.Frames[0] = Frame{1, 2, 3, 4}
+	r.Policy.Frames[0] = Frame{Place: Place{1, 2}, A: 3, B: 4}
 	r.Reply.Add(wire.Answer, r.Ask.Name, small, nil)
 	r.Reply.Option(wire.OptNSID, []byte("one"))
 	r.Reply.Truncate()

@@ -291,8 +291,9 @@ func (r *rig) until(what string, ok func() bool) {
 	}
 }
 
-// retried lets time go by until another query was sent, and tells how much.
-func (r *rig) retried() time.Duration {
+// retry lets time go by until another query is sent. What was sent before must
+// be silent.
+func (r *rig) retry() {
 	r.t.Helper()
 	sent := func() (n uint64) {
 		for _, s := range r.Status(r.now()) {
@@ -300,24 +301,42 @@ func (r *rig) retried() time.Duration {
 		}
 		return n
 	}
-	begin, before := r.now(), sent()
-	for sent() == before {
-		if r.pass(wheelStep); r.now() > begin+time.Minute {
+	for begin, before := r.now(), sent(); sent() == before; r.pass(wheelStep) {
+		if r.now() > begin+time.Minute {
 			r.t.Fatal("it was not sent again")
 		}
 	}
-	return r.now() - begin
 }
 
-// end lets time go by until w has ended.
-func (r *rig) end(w *waiter) {
+// awaits waits until w waits for that kind of event, and for no answer of another
+// server than the i-th.
+func (r *rig) awaits(w *waiter, kind eventKind, i int) {
 	r.t.Helper()
-	for begin := r.now(); len(w.ended) == 0; r.pass(wheelStep) {
-		if r.now() > begin+time.Minute {
-			r.t.Fatal("the exchange did not end")
+	r.until("the exchange is where it should be", func() bool { return r.onWheel(w, kind, i) })
+}
+
+func (r *rig) onWheel(w *waiter, kind eventKind, i int) (found bool) {
+	for n := range r.wheel.shards {
+		s := &r.wheel.shards[n]
+		s.mu.Lock()
+		var all []event
+		for _, c := range s.slots {
+			for ; c != nil; c = c.next {
+				all = append(all, c.events[:c.n]...)
+			}
+		}
+		s.mu.Unlock()
+		for _, e := range all {
+			switch {
+			case e.x != &w.Exchange || e.gen != w.gen.Load():
+			case e.kind != tryDue && e.kind != hedgeDue:
+				found = found || e.kind == kind
+			case e.line.waits(e.id, e.serial):
+				found = found || e.kind == kind && e.line.owner().index == i
+			}
 		}
 	}
-	w.wait(r.t)
+	return found
 }
 
 // closedPort is an address where nobody listens.

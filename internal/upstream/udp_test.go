@@ -86,10 +86,12 @@ func TestServerDead(t *testing.T) {
 	w := newWaiter("www.example.")
 	r.Start(&w.Exchange)
 	for i, pause := range []time.Duration{100, 200} {
-		r.until("port unreachable", func() bool { return r.status(0).Errors == uint64(i+1) })
-		if took := r.retried(); took < pause*time.Millisecond {
-			t.Errorf("asked again after %v, want %d ms or more", took, pause)
+		r.awaits(w, retryDue, 0)
+		r.pass((pause - 10) * time.Millisecond)
+		if n := r.status(0).Queries; n != uint64(i+1) {
+			t.Errorf("%d queries before the pause was over, want %d", n, i+1)
 		}
+		r.pass(10 * time.Millisecond)
 	}
 	w.wait(t)
 	w.failed(t, ErrUnreachable)
@@ -111,7 +113,7 @@ func TestServerLossy(t *testing.T) {
 		w := newWaiter("www.example.")
 		r.Start(&w.Exchange)
 		for lost[f.next(t).n%10] {
-			r.retried()
+			r.retry()
 		}
 		w.wait(t)
 		w.answered(t, wire.NoError, 0)
@@ -148,9 +150,9 @@ func TestAllDead(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Servers = []Server{{Addr: closedPort(t)}, {Addr: closedPort(t)}} })
 	w := newWaiter("www.example.")
 	r.Start(&w.Exchange)
-	for i := range uint64(2) {
-		r.until("port unreachable", func() bool { return r.status(0).Errors > i && r.status(1).Errors > i })
-		r.retried()
+	for _, pause := range []time.Duration{100, 200} {
+		r.awaits(w, retryDue, 0)
+		r.pass(pause * time.Millisecond)
 	}
 	w.wait(t)
 	w.failed(t, ErrUnreachable)
@@ -198,13 +200,12 @@ func TestFailingAndSilent(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Select = Order }, a, b)
 	w := newWaiter("www.example.")
 	r.Start(&w.Exchange)
-	for range 2 {
-		b.next(t)
+	for _, wait := range []time.Duration{150, 300, 600} {
+		r.awaits(w, tryDue, 1)
 		w.flying(t)
-		r.retried()
+		r.pass(wait * time.Millisecond)
 	}
-	b.next(t)
-	r.end(w)
+	w.wait(t)
 	w.answered(t, wire.ServFail, 0)
 	if w.Tries != 4 {
 		t.Errorf("%d tries, want 4", w.Tries)

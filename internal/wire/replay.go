@@ -61,7 +61,7 @@ func (c *Checker) Read(msg []byte) bool {
 	if len(msg) < HeaderSize || len(msg) > MaxMessage || binary.BigEndian.Uint16(msg[4:]) != 1 {
 		return false
 	}
-	clear(c.heads[:min(len(c.heads), len(msg)/64+1)])
+	
 	end := c.name(HeaderSize)
 	if end < 0 || !c.r.Read(msg) {
 		return false
@@ -112,42 +112,57 @@ func (c *Checker) Same(a, b int) bool {
 // name reads the name at off under the rules of ReadName, but that pointers lead
 // to labels read before. It returns the offset behind it, or -1.
 func (c *Checker) name(off int) int {
-	msg := c.r.Msg
-	limit, hops, size, end := off, 0, 0, -1
-	for off < len(msg) {
-		n := int(msg[off])
-		if hops == 0 {
-			c.mark(off)
+	msg, limit := c.r.Msg, off
+	at, size := c.labels(off, 0, true)
+	switch {
+	case at < 0:
+		return -1
+	case msg[at] == 0:
+		return at + 1
+	}
+	end := at + 2
+	for range MaxLabels {
+		to := pointee(msg, at)
+		if to >= limit || !c.marked(to) {
+			return -1
 		}
-		switch {
-		case n == 0:
-			if size >= MaxName {
+		if to == HeaderSize {
+			if size+c.name0 > MaxName {
 				return -1
-			}
-			if hops == 0 {
-				end = off + 1
 			}
 			return end
-		case n >= 0xc0:
-			if hops == 0 {
-				end = off + 2
-			}
-			hops++
-			if off = pointee(msg, off); off >= limit || hops > MaxLabels || !c.marked(off) {
-				return -1
-			}
-			if off == HeaderSize && size+c.name0 <= MaxName {
-				return end
-			}
-			limit = off
-		case n > MaxLabel || size+n+2 > MaxName:
+		}
+		limit = to
+		if at, size = c.labels(to, size, false); at < 0 {
 			return -1
-		default:
-			size += n + 1
-			off += n + 1
+		}
+		if msg[at] == 0 {
+			return end
 		}
 	}
 	return -1
+}
+
+// labels walks the labels at off, behind size octets of the same name, up to the
+// root label or pointer that ends them. It returns where that stands, or -1, and
+// the octets of the name so far. The first labels of a name may be pointed to.
+func (c *Checker) labels(off, size int, first bool) (at, total int) {
+	msg := c.r.Msg
+	for off < len(msg) {
+		if first {
+			c.mark(off)
+		}
+		n := int(msg[off])
+		switch {
+		case n == 0 || n >= 0xc0:
+			return off, size
+		case n > MaxLabel || size+n+2 > MaxName:
+			return -1, 0
+		}
+		size += n + 1
+		off += n + 1
+	}
+	return -1, 0
 }
 
 func (c *Checker) mark(off int) {

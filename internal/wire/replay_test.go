@@ -262,6 +262,27 @@ func TestChecker(t *testing.T) {
 	}
 }
 
+// A Checker knows nothing of the message before.
+func TestCheckerAgain(t *testing.T) {
+	q := question("\x03www\x07example\x00", TypeA)
+	var c Checker
+	var rec Record
+	for _, m := range []struct {
+		record []byte
+		ok     bool
+	}{
+		{record("\xc0\x0c", TypeCNAME, 1, 300, "\x01b\x00"), true},
+		{record("\x01a\xc0\x29", TypeA, 1, 300, "1234"), false},
+		{record("\xc0\x0c", TypeTXT, 1, 300, "\x01b"), true},
+	} {
+		for c.Read(slices.Concat(header(FlagQR, 1, 1), q, m.record)); c.Next(&rec); {
+		}
+		if c.Whole() != m.ok {
+			t.Errorf("%q is whole: %v", m.record, c.Whole())
+		}
+	}
+}
+
 // FuzzChecker holds a Checker to what it promises: all names and RDATA of a sound
 // message can be read, and neither other letters in the question nor other TTLs
 // nor another header change anything but that.

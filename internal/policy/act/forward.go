@@ -21,7 +21,8 @@ type Forward struct {
 	Groups  []ForwardGroup // by route
 	Now     func() time.Duration
 
-	misses sync.Pool // of *miss
+	misses  sync.Pool // of *miss
+	answers sync.Pool // of *cache.Answer
 }
 
 // ForwardGroup is a group of upstreams.
@@ -47,8 +48,9 @@ type miss struct {
 	query [maxQuery]byte
 	subs  []*serve.Request
 
-	// What came of it, while End's requests are woken.
-	answer cache.Answer
+	// What came of it, while End's requests are woken. The answer is large, and needed
+	// for no longer than that: a miss in flight has none.
+	answer *cache.Answer
 	source uint16 // of the upstream, as Note has it
 	ede    uint16 // extended error plus one, where there is no answer
 	text   string // to the extended error
@@ -133,12 +135,18 @@ func (m *miss) Exchanged(x *upstream.Exchange) {
 	if x.Err == nil {
 		m.source = m.group.First + x.Upstream + 1
 	}
+	var ok bool
+	if m.answer, ok = f.answers.Get().(*cache.Answer); !ok {
+		m.answer = new(cache.Answer)
+	}
 	m.take(x)
 	m.subs = f.Flights.End(&m.Flight, m.subs[:0])
 	for i, r := range m.subs {
 		m.subs[i] = nil
 		r.Waker.Wake()
 	}
+	f.answers.Put(m.answer)
+	m.answer = nil
 	f.misses.Put(m)
 }
 
@@ -166,7 +174,7 @@ func (m *miss) take(x *upstream.Exchange) {
 	case m.ede != 0: // for the subnet that was asked for, which may have an entry of its own
 		c.Fail(&m.Key, now, m.ede, x.Err != nil)
 	default:
-		c.Keep(&k, &m.answer, now, m.source)
+		c.Keep(&k, m.answer, now, m.source)
 	}
 }
 

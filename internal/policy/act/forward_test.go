@@ -10,6 +10,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/waymark-dns/waymark/internal/cache"
 	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/serve"
 	"github.com/waymark-dns/waymark/internal/upstream"
@@ -295,6 +296,10 @@ func TestForwardTruncated(t *testing.T) {
 		m.Truncated = true
 		m.IsEdns0().Option = []dns.EDNS0{&dns.EDNS0_EDE{InfoCode: 4}}
 	})
+	if m.answer != nil {
+		t.Error("a flight under way holds the memory of an answer")
+	}
+	m.answer = new(cache.Answer)
 	m.take(&upstream.Exchange{Response: msg}) // groups ask again by TCP
 	for _, r := range s.forward.Flights.End(&m.Flight, nil) {
 		r.Waker.Wake()
@@ -307,7 +312,7 @@ func TestForwardTruncated(t *testing.T) {
 		}
 	}
 	s.unasked()
-	m.group, m.x.Owner = nil, nobody{} // the flight has ended, and its exchange has not
+	m.x.Owner = nobody{} // the flight has ended, and its exchange has not
 	c := s.ask(www, dns.TypeA)
 	s.up.answer(t, s.up.next(t), 0, []string{wwwA})
 	if got := s.answer(c); got.Truncated {

@@ -104,7 +104,7 @@ func (a *Limits) After(r *serve.Request, _ *serve.Frame) {
 		a.slip(r, r.Reply.Rcode())
 	case limit.Drop:
 		r.Note.Limit = serve.OverRRL
-		r.Out = nil
+		r.Policy.Silent = true
 	}
 }
 

@@ -173,9 +173,6 @@ func TestLimitsCookie(t *testing.T) {
 	var m *dns.Msg
 	for range 3 {
 		_, _, m = outcome(t, s, "192.0.2.1", overUDP, time.Minute, query(t, "www.example.", dns.TypeA, option(wire.OptCookie, "clientco")))
-		if m == nil { // a response of the same kind was dropped
-			continue
-		}
 	}
 	if m == nil || m.Rcode != dns.RcodeBadCookie {
 		t.Fatalf("the third query is answered %v, want BADCOOKIE", m)

@@ -1,5 +1,17 @@
 package act
 
+import "github.com/waymark-dns/waymark/internal/policy"
+
+// Arguments is an object that rules may give arguments: $tag arguments.
+type Arguments interface {
+	// With is the object as it works with them.
+	With(args string) (any, error)
+}
+
+// Fuser is a step that may make a response, and can end the program at once when
+// it has.
+type Fuser interface{ Fuse() policy.Step }
+
 // ObjectKind is one type of object: something with a tag and a configuration of
 // its own, which rules refer to as $tag.
 type ObjectKind struct {

@@ -12,6 +12,7 @@ type Reject struct{ Rcode wire.Rcode }
 // Do is part of policy.Step.
 func (a Reject) Do(r *serve.Request) policy.Next {
 	r.Note.Source = serve.SourceRefused
+	r.Empty()
 	r.Finish(a.Rcode)
 	return policy.Stop
 }

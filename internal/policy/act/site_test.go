@@ -176,7 +176,7 @@ func newSite(t testing.TB, c siteConfig) *site {
 	routes := NewRoutes([]RouteGroup{{}})
 	act := &Cache{Cache: s.cache, Routes: routes, Again: func(r *serve.Request) {
 		s.again.Add(1)
-		s.forks.Run(s.set, r)
+		(&policy.Runner{Forks: s.forks, Set: s.set}).Background(r)
 	}}
 	if c.ecs {
 		act.ECS = []bool{true}

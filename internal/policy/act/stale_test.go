@@ -2,8 +2,10 @@ package act
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -205,6 +207,62 @@ func TestForwardStaleLarge(t *testing.T) {
 		k = s.put(overTCP, query(t, www, dns.TypeTXT, edns))
 	}
 	s.unasked()
+}
+
+// Clients come, the upstream answers, fails and is silent, and Patience ends, all at
+// once: every client is answered once, with what it asked for.
+func TestForwardStaleConcurrent(t *testing.T) {
+	const workers, each = 4, 150
+	s := newSite(t, siteConfig{cache: cache.Config{MaxStale: time.Hour}})
+	var clients, others sync.WaitGroup
+	others.Go(func() {
+		for n := 0; ; n++ {
+			q := <-s.up.got
+			switch {
+			case len(q.raw) == 0:
+				return
+			case n%7 == 3:
+				s.up.answer(t, q, 2, nil)
+			case n%3 != 1:
+				m := q.msg(t)
+				s.up.answer(t, q, 0, []string{m.Question[0].Name + " 1 IN TXT " + m.Question[0].Name})
+			}
+		}
+	})
+	done := make(chan struct{})
+	others.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				s.pass(10 * time.Millisecond)
+				runtime.Gosched()
+			}
+		}
+	})
+	for w := range workers {
+		clients.Go(func() {
+			for i := range each {
+				name := fmt.Sprintf("n%d.example.", (i+w)%3)
+				c := s.ask(name, dns.TypeTXT, edns)
+				m := s.answer(c)
+				if m.Rcode == 0 && (len(m.Answer) != 1 || !strings.Contains(m.Answer[0].String(), "\""+name+"\"")) || m.Rcode != 0 && m.Rcode != 2 {
+					t.Errorf("%s: answered %v", name, m)
+				}
+				if len(c.done) != 0 || c.Pending != nil {
+					t.Errorf("%s: answered twice, or still waiting for %v", name, c.Pending)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	close(done)
+	s.up.got <- asked{}
+	others.Wait()
+	for s.forward.Flights.Len() > 0 {
+		s.pass(10 * time.Millisecond)
+	}
 }
 
 // One of all who hit asks again behind its answer, and the answer of that is there

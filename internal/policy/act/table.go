@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/match"
 	"github.com/waymark-dns/waymark/internal/wire"
 	"github.com/waymark-dns/waymark/internal/zone"
 )
@@ -20,6 +23,9 @@ type Env struct {
 	Local             *Local
 	Cache             *Cache
 	Forward           *Forward
+	Run               *policy.Runner // makes branches
+	Match             *match.Env     // objects by tag, and marks
+	Program           func(tag string) (uint16, error)
 }
 
 // Kind is one action that rules can name.
@@ -44,7 +50,7 @@ func Kinds() []Kind {
 		{"cache", "", "answers from the cache; what is not there goes on", plain(func(e *Env) any { return some(e.Cache) })},
 		{"forward", "", "asks the question's group of upstreams; a question without one goes on", plain(func(e *Env) any { return some(e.Forward) })},
 		{"refuse", "the number of an extended error (RFC 8914)", "answers REFUSED and says why", makeRefuse},
-		{"reject", "an rcode's mnemonic", "answers with that code and no records", makeReject},
+		{"reject", "an rcode, by number or mnemonic", "answers with that code and no records", makeReject},
 	}
 }
 
@@ -97,11 +103,19 @@ func makeRefuse(e *Env, args string) (any, error) {
 	return Refuse{uint16(code)}, nil
 }
 
+// makeReject takes a mnemonic or a number; without either it is REFUSED.
 func makeReject(_ *Env, args string) (any, error) {
+	args = strings.TrimSpace(args)
+	if args == "" {
+		return Reject{wire.Refused}, nil
+	}
+	if n, err := strconv.ParseUint(args, 10, 12); err == nil {
+		return Reject{wire.Rcode(n)}, nil
+	}
 	for rcode := range wire.Rcode(16) {
 		if rcode.String() == args {
 			return Reject{rcode}, nil
 		}
 	}
-	return nil, fmt.Errorf("reading rcode %q: no such mnemonic", args)
+	return nil, fmt.Errorf("reading rcode %q: no number up to 4095 and no such mnemonic", args)
 }
