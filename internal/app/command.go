@@ -112,7 +112,7 @@ func (s *Server) cacheTable(c *cache.Cache, most int, want func(*cache.Entry) bo
 			return false
 		}
 		n++
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\n", e.Name, wire.TypeString(e.Type), e.Rcode, int(e.Left.Seconds()), e.Size, notes(&e))
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\n", e.Name, wire.TypeString(e.Type), e.Rcode, int(e.Left.Seconds()), e.Size, s.notes(&e))
 		return true
 	})
 	_ = t.Flush()
@@ -126,7 +126,7 @@ func (s *Server) cacheTable(c *cache.Cache, most int, want func(*cache.Entry) bo
 }
 
 // notes is what is special about an entry.
-func notes(e *cache.Entry) string {
+func (s *Server) notes(e *cache.Entry) string {
 	var words []string
 	if e.Left <= 0 {
 		words = append(words, "stale")
@@ -134,14 +134,33 @@ func notes(e *cache.Entry) string {
 	if e.CD {
 		words = append(words, "CD")
 	}
-	if e.View>>16 != 0 {
-		words = append(words, fmt.Sprintf("view %d", e.View>>16))
-	}
-	if e.View&0xffff != 0 {
-		words = append(words, fmt.Sprintf("group %d", e.View&0xffff))
+	if e.View != 0 {
+		words = append(words, s.owner(e.View))
 	}
 	if e.Scope.IsValid() {
 		words = append(words, e.Scope.String())
 	}
 	return strings.Join(words, ", ")
+}
+
+// owner names the view, and the group for certain clients, that an entry belongs
+// to.
+func (s *Server) owner(key uint32) string {
+	p := s.world.Load().plan
+	views, groups := map[uint32]string{0: ""}, map[uint32]string{0: ""}
+	for _, v := range p.Views {
+		views[keyOf("view", v.Name)] = "view " + v.Name
+	}
+	for i, f := range p.Forward {
+		if len(f.Clients) > 0 {
+			groups[keyOf("group", forwardText(f), f.Clients)] = "group " + groupName(i, p)
+		}
+	}
+	key &= 1<<31 - 1 // the rest is of client subnets
+	for v, view := range views {
+		if group, ok := groups[key^v]; ok {
+			return strings.TrimSpace(view + " " + group)
+		}
+	}
+	return "of an earlier configuration"
 }

@@ -18,24 +18,25 @@ func cacheConfig(c plan.Cache) cache.Config {
 	}
 }
 
-// buildCache is the cache of c: that of old where nothing about it has changed,
+// buildCache is the cache of p: that of old where nothing about it has changed,
 // else a new one with what old's holds, or at the start what the dump does.
-func (s *Server) buildCache(c plan.Cache, old *world) (*cache.Cache, error) {
-	if !c.On {
+func (s *Server) buildCache(p *plan.Plan, old *world) (*cache.Cache, error) {
+	if !p.Cache.On {
 		return nil, nil
 	}
-	conf := cacheConfig(c)
-	if old != nil && old.engines.cache != nil && cacheConfig(old.plan.Cache) == conf {
+	conf := cacheConfig(p.Cache)
+	same := old != nil && old.engines.cache != nil
+	if same && cacheConfig(old.plan.Cache) == conf {
 		return old.engines.cache, nil
 	}
 	made, err := cache.New(conf)
 	switch {
 	case err != nil:
 		return nil, err
-	case old != nil && old.engines.cache != nil:
+	case same:
 		s.moveCache(old.engines.cache, made)
-	case c.File != "":
-		s.loadCache(made, c.File)
+	case old == nil && p.Cache.File != "":
+		s.loadCache(made, p.Cache.File)
 	}
 	return made, nil
 }

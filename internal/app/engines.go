@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -61,7 +62,7 @@ func (s *Server) buildEngines(p *plan.Plan, old *world) (*engines, error) {
 		e.groups = append(e.groups, g)
 	}
 	var err error
-	e.cache, err = s.buildCache(p.Cache, old)
+	e.cache, err = s.buildCache(p, old)
 	return e, err
 }
 
@@ -100,6 +101,7 @@ func (e *engines) act(s *Server, p *plan.Plan, env *act.Env) error {
 		r := act.RouteGroup{For: g.For}
 		if len(g.Clients) > 0 {
 			r.Clients = addrset.New(g.Clients)
+			r.Part = keyOf("group", forwardText(g), g.Clients)
 		}
 		for _, name := range g.Views {
 			r.Views = append(r.Views, views[name])
@@ -116,12 +118,27 @@ func (e *engines) act(s *Server, p *plan.Plan, env *act.Env) error {
 	if !slices.Contains(c.ECS, true) {
 		c.ECS = nil
 	}
+	if len(p.Views) > 0 {
+		c.Views = []uint32{0}
+		for _, v := range p.Views {
+			c.Views = append(c.Views, keyOf("view", v.Name))
+		}
+	}
 	env.Routes = act.NewRoutes(routes)
 	c.Routes = env.Routes
 	env.Cache, env.Forward = c, f
 	var err error
 	env.Local, err = act.NewLocal(env.Routes, !siteKnows(p))
 	return err
+}
+
+// keyOf is a number of 31 bits for what keeps entries of the cache apart. It is of
+// what is written, not of where, so that it is the same after a reload, and in a
+// dump.
+func keyOf(of ...any) uint32 {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%q", of)
+	return h.Sum32() >> 1
 }
 
 // siteKnows tells whether questions that no other group takes go to servers of the

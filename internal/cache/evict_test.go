@@ -183,12 +183,16 @@ func (z *zipf) next() uint64 {
 // some of what was popular stays.
 func TestAllPopular(t *testing.T) {
 	oneGoroutine(t)
-	n := newNumbered(t, open(t, Config{}))
-	const all = MinSize / numberedSize
+	const size = 4 << 20
+	n := newNumbered(t, open(t, Config{Size: size}))
+	const all = size / numberedSize
 	for i := range uint64(10 * all) {
 		n.ask(i)
 		for range 3 {
 			n.get()
+		}
+		if s := &n.c.shards[0]; len(s.free)+len(s.retired) < spares {
+			t.Fatalf("after %d names %d segments are free", i, len(s.free)+len(s.retired))
 		}
 	}
 	if st := n.c.Stats(); st.Dropped != 0 || st.Entries < all/2 {
@@ -199,34 +203,22 @@ func TestAllPopular(t *testing.T) {
 
 // What is beyond MaxStale is not copied on, however popular it was.
 func TestDeadIsDropped(t *testing.T) {
-	oneGoroutine(t)
-	n := newNumbered(t, open(t, Config{}))
-	const all = MinSize / numberedSize
-	for i := range uint64(all / 2) {
-		n.ask(i)
+	n := newNumbered(t, open(t, Config{MaxStale: 10 * second}))
+	s := &n.c.shards[0]
+	for end, want := range map[time.Duration]bool{309 * second: true, 310 * second: false} {
+		n.c.FlushAll()
+		n.set(1)
+		n.c.Put(&n.key, n.msg, 0, 0)
 		n.get()
-	}
-	n.now = 300 * second
-	for i := range uint64(all) {
-		n.ask(i + all)
-	}
-	old := 0
-	n.c.visitAll(func(e *entry) {
-		if e.dead(n.now, 0) {
-			old++
+		p := n.key.probe()
+		_, v, e := s.find(&p)
+		s.mu.Lock()
+		kept := s.judge(e, slotOffset(v), mostKept, end) > 0
+		s.mu.Unlock()
+		if kept != want || n.get() != want {
+			t.Errorf("after %v it is kept: %v", end, kept)
 		}
-	})
-	if old != 0 {
-		t.Errorf("%d entries are dead and still there", old)
-	}
-}
-
-// visitAll calls f for all responses.
-func (c *Cache) visitAll(f func(e *entry)) {
-	for i := range c.shards {
-		for j := range c.shards[i].buckets {
-			c.visit(&c.shards[i], j, func(e *entry, _ uint64) { f(e) })
-		}
+		consistent(t, n.c)
 	}
 }
 

@@ -10,7 +10,8 @@ const (
 	segmentSize  = 128 << 10
 	segmentUnits = segmentSize / unit
 	spares       = 2                   // segments kept free, or soon free, beyond those in use
-	mostKept     = segmentSize / 4 * 3 // octets copied on from a segment, so that emptying it gains room
+	mostKept     = segmentSize / 4 * 3 // octets copied on from a segment: a quarter at least is gained
+	mostEmptied  = 4                   // segments for one fill: by then one is gained
 	bucketSize   = int64(unsafe.Sizeof(bucket{}))
 )
 
@@ -127,7 +128,7 @@ func (s *shard) place(q *fifo, size int, now time.Duration, evict bool) (off uin
 		if size > segmentSize {
 			return 0, false
 		}
-		for n := 0; evict && n < spares && len(s.free)+len(s.retired) <= spares; n++ {
+		for n := 0; evict && n < mostEmptied && len(s.free)+len(s.retired) <= spares; n++ {
 			s.empty(now)
 		}
 		// What was copied on may have given the queue a new segment already.

@@ -13,7 +13,7 @@ import (
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
-// syllable makes names that look like names: no two numbers give the same.
+// syllables makes names that look like names: no two numbers give the same.
 func syllables(n uint64) string {
 	const consonants, vowels = "bcdfghklmnprstvz", "aeio"
 	b := make([]byte, 0, 24)
@@ -147,7 +147,7 @@ func TestMemory(t *testing.T) {
 	s := read(t, &blockList{n: 1_000_000})
 	grown := resident(t) - before
 	t.Logf("%d names: %d octets, resident memory grew by %d", s.Len(), s.Bytes(), grown)
-	if const40 := 40 << 20; s.Bytes() > const40 || grown > const40+const40/4 {
+	if s.Bytes() > 40<<20 || grown > 40<<20 {
 		t.Errorf("%d octets, resident memory grew by %d", s.Bytes(), grown)
 	}
 	if s.Len() != 1_000_000 {

@@ -83,26 +83,10 @@ func (a *automaton) add(word string, id uint32) {
 func (a *automaton) link() {
 	a.back = make([]uint32, len(a.word))
 	a.back[0] = none
-	fail := make([]uint32, len(a.word))
+	fail := make([]uint32, len(a.word)) // per state: the longest other path that ends the same
 	queue := make([]uint32, 1, len(a.word))
 	for head := 0; head < len(queue); head++ {
-		s := queue[head]
-		row := a.next[s*a.width : (s+1)*a.width]
-		other := a.next[fail[s]*a.width : (fail[s]+1)*a.width]
-		for c, child := range row {
-			if child == 0 {
-				row[c] = other[c]
-				continue
-			}
-			if s != 0 {
-				fail[child] = other[c]
-			}
-			a.back[child] = fail[child]
-			if a.word[fail[child]] == none {
-				a.back[child] = a.back[fail[child]]
-			}
-			queue = append(queue, child)
-		}
+		queue = a.linkSteps(queue[head], fail, queue)
 	}
 	for i, s := range a.next {
 		a.next[i] = s * a.width
@@ -110,6 +94,27 @@ func (a *automaton) link() {
 			a.next[i] |= hit
 		}
 	}
+}
+
+// linkSteps fills the row of state s, and appends the states below it to queue.
+func (a *automaton) linkSteps(s uint32, fail, queue []uint32) []uint32 {
+	row := a.next[s*a.width : (s+1)*a.width]
+	other := a.next[fail[s]*a.width : (fail[s]+1)*a.width]
+	for c, child := range row {
+		if child == 0 {
+			row[c] = other[c]
+			continue
+		}
+		if s != 0 {
+			fail[child] = other[c]
+		}
+		a.back[child] = fail[child]
+		if a.word[fail[child]] == none {
+			a.back[child] = a.back[fail[child]]
+		}
+		queue = append(queue, child)
+	}
+	return queue
 }
 
 // first is the lowest number of the words that the text of name holds, or none.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/waymark-dns/waymark/internal/wire"
@@ -88,6 +89,8 @@ func TestFind(t *testing.T) {
 		{"keyword after a false start", "keyword:abac keyword:bab", "ababac.", 1},
 		{"keyword behind a false start", "keyword:abacx keyword:bad", "abad.", 2},
 
+		{"keyword that ends two others' beginnings", "keyword:xabz keyword:aby keyword:b", "xab.", 3},
+
 		{"regexp", "regexp:^a[0-9]+\\.example$", "a17.example.", 1},
 		{"regexp is not anchored", "regexp:m.l", "example.", 1},
 		{"regexp sees no final dot", "regexp:e$", "example.", 1},
@@ -97,6 +100,9 @@ func TestFind(t *testing.T) {
 		{"empty regexp", "regexp:", "example.", 1},
 		{"regexp of the root", "regexp:^$", ".", 1},
 		{"regexp with a colon", "regexp:(?:amp)", "example.", 1},
+		{"regexp of a whole name", `regexp:^b\.example$`, "b.example.", 1},
+		{"regexp of a whole name is not below", `regexp:^b\.example$`, "a.b.example.", 0},
+		{"regexps with and without inner text", `regexp:ad[0-9]+\.b\.example$ regexp:[0-9]x\.example$`, "ad1.b.example.", 1},
 		{"first of two regexps", "regexp:le$ regexp:^ex", "example.", 1},
 		{"first of two regexps, filed deeper", "regexp:^a regexp:a\\.example$ regexp:.a\\.example$", "a.a.example.", 1},
 		{"second of two regexps", "regexp:^b regexp:a\\.example$", "a.a.example.", 2},
@@ -116,10 +122,13 @@ func TestFind(t *testing.T) {
 		{"dot in a label parts nothing", `domain:b.example`, `a\.b.example.`, 0},
 		{"dot in a label, keyword", `keyword:a.b`, `a\.b.example.`, 0},
 		{"dot in a label, regexp", `regexp:(^|\.)b\.example$`, `a\.b.example.`, 0},
+		{"dot in a label, regexp that runs", `regexp:(^|\.)b[0-9]*\.example$`, `a\.b.example.`, 0},
+		{"dot in a label as text", `keyword:\.b keyword:\046b`, `a\.b.example.`, 2},
 		{"dot in a label of a pattern: RFC 1035 §5.1", `full:a\.b.example`, `a\.b.example.`, 1},
 		{"octet by number: RFC 1035 §5.1", `domain:\097\255.example`, `x.a\255.example.`, 1},
 		{"escaped dot at the end", `full:example\.`, `example\..`, 1},
 		{"malformed escapes", `full:a\256 full:a\ full:a\1 full:a\1x2`, `a.`, 0},
+		{"number beyond 255", `full:a\256`, `a\000.`, 0},
 		{"escape in the text", `keyword:a\@b`, `A\@B.example.`, 1},
 		{"number in the text", `keyword:\255`, `a\255b.example.`, 1},
 		{"number in the text, regexp", `regexp:\\255b\.example$`, `a\255b.example.`, 1},
@@ -189,7 +198,8 @@ func TestLongestName(t *testing.T) {
 	}
 	many := strings.Repeat("a.", 127)
 	name, l = nameOf(t, many)
-	for _, expr := range []string{"full:" + many, "domain:" + many[2:], "domain:a", "keyword:" + many, "regexp:^" + many[2:]} {
+	exact := "regexp:^" + strings.ReplaceAll(many[:253], ".", `\.`) + "$"
+	for _, expr := range []string{exact, "full:" + many, "domain:" + many[2:], "domain:a", "keyword:" + many, "regexp:^" + many[2:]} {
 		if !mapOf(t, expr).Match(name, l) {
 			t.Errorf("%.20s does not match a name of 127 labels", expr)
 		}
@@ -199,27 +209,67 @@ func TestLongestName(t *testing.T) {
 // Records of many names fill several chunks, and the table still tells them apart.
 func TestManyNames(t *testing.T) {
 	const n = 60_000
+	texts := [...]string{Full: "www.n%d.example", Domain: "n%d.example"}
 	b := NewBuilder(0)
 	for i := range n {
 		kind := Kind(i % 2)
-		if err := b.Add(Expr{kind, fmt.Sprintf("n%d.example", i)}, uint32(i)); err != nil {
+		if err := b.Add(Expr{kind, fmt.Sprintf(texts[kind], i)}, uint32(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := b.Build()
-	if len(s.table.chunks) < 3 || s.Len() != n {
-		t.Fatalf("%d chunks, %d expressions", len(s.table.chunks), s.Len())
+	if len(s.table.chunks) < 3 || len(s.table.slots) < far || s.Len() != n {
+		t.Fatalf("%d chunks, %d slots, %d expressions", len(s.table.chunks), len(s.table.slots), s.Len())
 	}
 	for i := 0; i < n; i += 7 {
-		name, l := nameOf(t, fmt.Sprintf("N%d.example", i))
+		name, l := nameOf(t, fmt.Sprintf("WWW.n%d.example", i))
 		if v, ok := s.Find(name, l); !ok || v != uint32(i) {
 			t.Fatalf("%s: %d, %v", name, v, ok)
 		}
-		name, l = nameOf(t, fmt.Sprintf("x.n%d.example", i))
-		if _, ok := s.Find(name, l); ok != (i%2 == 1) {
-			t.Fatalf("%s: %v", name, ok)
+		for _, text := range []string{"n%d.example", "x.www.n%d.example", "mail.n%d.example"} {
+			name, l = nameOf(t, fmt.Sprintf(text, i))
+			if _, ok := s.Find(name, l); ok != (i%2 == 1) {
+				t.Fatalf("%s: %v", name, ok)
+			}
 		}
 	}
+}
+
+// Two names may have the same hash; the octets tell them apart.
+func TestSameHash(t *testing.T) {
+	s := mapOf(t, "full:a.example domain:b.example")
+	for _, text := range []string{"b.example", "x.example", "example", "aa.example"} {
+		other, _ := nameOf(t, text)
+		for _, c := range []struct {
+			text string
+			mark byte
+		}{{"a.example", markFull}, {"b.example", markDomain}} {
+			name, l := nameOf(t, c.text)
+			_, ok := s.table.get(l.Hash[0], other[:len(other)-1], c.mark)
+			if ok != (text == c.text) {
+				t.Errorf("%s is found as %s: %v", other, name, ok)
+			}
+		}
+	}
+}
+
+// Many may ask at once: what a look-up writes to is its own.
+func TestAtOnce(t *testing.T) {
+	s := mapOf(t, `keyword:word regexp:^r[0-9]+\.(a|b)[a-z]*\.example$`)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		name, l := nameOf(t, fmt.Sprintf("r%d.b.example", i))
+		other, m := nameOf(t, fmt.Sprintf("r%d.c.example", i))
+		wg.Go(func() {
+			for range 500 {
+				if v, ok := s.Find(name, l); !ok || v != 2 || s.Match(other, m) {
+					t.Errorf("%s: %d, %v", name, v, ok)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestAddErrors(t *testing.T) {

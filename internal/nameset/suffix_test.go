@@ -53,6 +53,10 @@ func TestTails(t *testing.T) {
 		{`(?m)a$`, "=a$", ""},
 		{`a$b`, "$", ""},
 		{`$^`, "$", ""},
+		{`$^$`, "$", ""},
+		{`a$b$`, "$", ""},
+		{`(?i)[ab]\.d$`, "=a.d$ =b.d$", ""},
+		{`(?:adx)*b\.com$`, "b.com$", ""},
 		{`^$`, "=^$", ""},
 		{``, "$", ""},
 		{`\\\.com$`, ".com$", `\.com`},
@@ -107,6 +111,9 @@ func TestFiltered(t *testing.T) {
 		`regexp:[0-9]ight\.org$ regexp:^in.*ner`)
 	for i := range s.patterns.all {
 		s.patterns.all[i].re = nil // panics where it runs
+	}
+	if l := mapOf(t, `regexp:[0-9][bc]\.d$`).patterns.lists; len(l) != 1 || len(l[0].ids) != 1 {
+		t.Errorf("one expression is filed as %+v", l)
 	}
 	runs := func(text string) (ran bool) {
 		name, l := nameOf(t, text)

@@ -61,7 +61,7 @@ func (c *Checker) Read(msg []byte) bool {
 	if len(msg) < HeaderSize || len(msg) > MaxMessage || binary.BigEndian.Uint16(msg[4:]) != 1 {
 		return false
 	}
-	
+	clear(c.heads[:min(len(c.heads), len(msg)/64+1)])
 	end := c.name(HeaderSize)
 	if end < 0 || !c.r.Read(msg) {
 		return false

@@ -11,7 +11,10 @@ import (
 type Cache struct {
 	Cache  *cache.Cache
 	Routes *Routes
-	ECS    []bool // by route: whether client subnets are used
+	// Views keeps the answers of each view apart, as Part does those of a group; nil
+	// where there are no views.
+	Views []uint32
+	ECS   []bool // by route: whether client subnets are used
 	// Again runs the rest of the program for a copy of the request, so that the
 	// cache has a fresh answer.
 	Again func(r *serve.Request)
@@ -21,7 +24,10 @@ type Cache struct {
 func (a *Cache) key(r *serve.Request, k *cache.Key) {
 	*k = cache.Key{
 		Name: r.Ask.Name, Hash: r.Ask.Labels.Hash[0], Type: r.Ask.Type, Class: r.Ask.Class,
-		View: uint32(r.View)<<16 | a.Routes.part(r), CD: r.Flags&wire.FlagCD != 0,
+		View: a.Routes.part(r), CD: r.Flags&wire.FlagCD != 0,
+	}
+	if a.Views != nil {
+		k.View ^= a.Views[r.View]
 	}
 	if len(a.ECS) > 0 && r.Route > 0 && a.ECS[r.Route-1] {
 		if k.Scope = clientSubnet(r); k.Scope.Bits() <= 0 {
@@ -31,8 +37,8 @@ func (a *Cache) key(r *serve.Request, k *cache.Key) {
 }
 
 // noSubnet keeps answers to questions without a subnet, which may be for where we
-// are, apart from those that are for everyone (RFC 7871 §7.3.1). No view has so
-// large a number.
+// are, apart from those that are for everyone (RFC 7871 §7.3.1). Views and Parts have 31
+// bits.
 const noSubnet = 1 << 31
 
 // Do is part of policy.Step.

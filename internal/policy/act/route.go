@@ -21,6 +21,9 @@ type RouteGroup struct {
 	For     []wire.Name  // folded; empty is every name
 	Clients *addrset.Set // nil is all
 	Views   []uint16     // empty is all
+	// Part keeps the answers of a group for certain clients apart in the cache: the
+	// same for the same group over reloads and restarts. 0 is not kept apart.
+	Part uint32
 }
 
 type candidate struct {
@@ -85,11 +88,10 @@ func (t *Routes) named(r *serve.Request) bool {
 	})
 }
 
-// part is what keeps the answers of a group apart in the cache: 0 for a group
-// that is open to everyone in a view.
+// part is the Part of the question's group.
 func (t *Routes) part(r *serve.Request) uint32 {
-	if r.Route > 0 && t.groups[r.Route-1].Clients != nil {
-		return uint32(r.Route)
+	if r.Route > 0 {
+		return t.groups[r.Route-1].Part
 	}
 	return 0
 }
