@@ -28,14 +28,7 @@ func newOther(t *testing.T, respond func(q *dns.Msg, tcp bool) []*dns.Msg) *othe
 	t.Helper()
 	o := &other{}
 	o.respond.Store(&respond)
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", pc.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	pc, l := bothPorts(t)
 	o.addr = netip.MustParseAddrPort(pc.LocalAddr().String())
 	o.servers = []*dns.Server{{PacketConn: pc, Handler: o.handler(false)}, {Listener: l, Handler: o.handler(true)}}
 	var up, down sync.WaitGroup
@@ -52,6 +45,24 @@ func newOther(t *testing.T, respond func(q *dns.Msg, tcp bool) []*dns.Msg) *othe
 		down.Wait()
 	})
 	return o
+}
+
+// bothPorts is sockets of one port on UDP and TCP.
+func bothPorts(t *testing.T) (net.PacketConn, net.Listener) {
+	t.Helper()
+	for range 50 {
+		pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", pc.LocalAddr().String())
+		if err == nil {
+			return pc, l
+		}
+		_ = pc.Close()
+	}
+	t.Fatal("no port is free for both UDP and TCP")
+	return nil, nil
 }
 
 func (o *other) handler(tcp bool) dns.HandlerFunc {

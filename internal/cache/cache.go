@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"time"
 
 	"github.com/waymark-dns/waymark/internal/wire"
@@ -52,6 +53,7 @@ type Cache struct {
 	shards   []shard
 	epoch    *epoch
 	mem      []byte
+	cleanup  runtime.Cleanup // of mem; methods that read it end with KeepAlive
 	readings readings
 }
 
@@ -83,11 +85,15 @@ func New(c Config) (*Cache, error) {
 	for i := range cache.shards {
 		cache.shards[i].open(l, mem[i*int(l.size):(i+1)*int(l.size)], cache.epoch, c.MaxStale)
 	}
+	cache.cleanup = runtime.AddCleanup(cache, func(mem []byte) { _ = release(mem) }, mem)
 	return cache, nil
 }
 
-// Close gives the memory back. Nobody may use the cache at that time or after.
+// Close gives the memory back. Nobody may use the cache at that time or after. A
+// cache that nobody refers to any more gives it back by itself: so it can be
+// replaced while requests still use it.
 func (c *Cache) Close() error {
+	c.cleanup.Stop()
 	mem := c.mem
 	c.mem, c.shards = nil, nil
 	if err := release(mem); err != nil {

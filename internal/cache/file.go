@@ -10,10 +10,12 @@ import (
 
 // SaveFile dumps the cache into a file and tells how many entries that were. The
 // file is replaced when the new one is whole and on disk; where anything fails,
-// the old one stays.
+// the old one stays. The new one grows beside it, always under the same name, so
+// that a process that is killed leaves no more than one. One at a time may call it
+// for a path.
 func (c *Cache) SaveFile(path string, now time.Duration, wall time.Time) (n int, err error) {
 	folder := filepath.Dir(path)
-	f, err := os.CreateTemp(folder, filepath.Base(path)+".new-*")
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("saving the cache to %s: %w", path, err)
 	}

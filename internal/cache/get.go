@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -29,6 +30,7 @@ func (c *Cache) Get(k *Key, now time.Duration, b *wire.Builder, dnssec bool) Hit
 		hit.replay(e, now, b, dnssec)
 	}
 	g.leave()
+	runtime.KeepAlive(c)
 	return hit
 }
 
@@ -46,6 +48,7 @@ func (c *Cache) Stale(k *Key, now time.Duration, b *wire.Builder, dnssec bool) H
 		hit.replay(e, now, b, dnssec)
 	}
 	g.leave()
+	runtime.KeepAlive(c)
 	return hit
 }
 
@@ -64,6 +67,7 @@ func (c *Cache) fail(k *Key, now time.Duration) bool {
 		return false
 	}
 	e.failed(now, recheck)
+	runtime.KeepAlive(c)
 	return true
 }
 

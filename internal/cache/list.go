@@ -2,6 +2,7 @@ package cache
 
 import (
 	"net/netip"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -50,6 +51,7 @@ func (c *Cache) Each(now time.Duration, f func(Entry) bool) {
 // visit calls f for the responses of one bucket, from inside an epoch. Few at a
 // time, so that nobody waits for segments.
 func (c *Cache) visit(s *shard, bucket int, f func(e *entry, v uint64)) {
+	defer runtime.KeepAlive(c)
 	b := &s.buckets[bucket]
 	g := c.epoch.enter(unsafe.Pointer(b))
 	for i := range b {
@@ -127,6 +129,7 @@ func (s *shard) remove(hash uint64, off uint32) bool {
 
 // FlushAll drops everything.
 func (c *Cache) FlushAll() {
+	defer runtime.KeepAlive(c)
 	for i := range c.shards {
 		c.shards[i].clear()
 	}
@@ -162,6 +165,7 @@ type Stats struct {
 
 // Stats adds the numbers of all shards up.
 func (c *Cache) Stats() Stats {
+	defer runtime.KeepAlive(c)
 	st := Stats{Size: c.conf.Size}
 	for i := range c.shards {
 		s := &c.shards[i]

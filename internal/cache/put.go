@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -87,6 +88,7 @@ func (n *newEntry) markerLen() int { return wire.HeaderSize + len(n.p.name) }
 
 // insert stores n in its shard.
 func (c *Cache) insert(n *newEntry, now time.Duration) Stored {
+	defer runtime.KeepAlive(c)
 	s := c.shard(n.p.hash)
 	size := n.size()
 	s.mu.Lock()

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"net/netip"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -51,6 +52,7 @@ func (c *Cache) scoped(k *Key, p *probe, now time.Duration) (e *entry, freq int)
 // mark enters the prefix length of k's scope into the marker of its question.
 // Where there are too many lengths the shortest goes; what it led to is a miss.
 func (c *Cache) mark(k *Key, now time.Duration) {
+	defer runtime.KeepAlive(c)
 	p := k.probe().marker()
 	s := c.shard(p.hash)
 	s.mu.Lock()

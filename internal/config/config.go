@@ -32,7 +32,7 @@ func Load(path string) (*plan.Plan, []plan.Problem, error) {
 	return p, problems, nil
 }
 
-// read reads the file, and at most a little more than sections.MaxSize of it.
+// read reads the file, and at most a little more than tree.MaxSize of it.
 func read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -47,7 +47,7 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close() // nothing is written
-	return io.ReadAll(io.LimitReader(f, sections.MaxSize+1))
+	return io.ReadAll(io.LimitReader(f, tree.MaxSize+1))
 }
 
 // Parse is Load of a text that was read already; path is for positions, and

@@ -99,7 +99,7 @@ func (o oracle) find(t rapid.TB, name wire.Name) (value uint32, ok bool) {
 // pattern of a full name ends in a dot, that of a suffix begins with one too.
 func (o oracle) key(t rapid.TB, e Expr) Expr {
 	p := e.Pattern
-	cut := strings.HasSuffix(p, ".") && len(escapes.FindString(p[max(0, len(p)-2):])) == 1
+	cut := endsInDot(p)
 	switch e.Kind {
 	case Keyword:
 		if cut {
@@ -122,9 +122,15 @@ func (o oracle) key(t rapid.TB, e Expr) Expr {
 	return e
 }
 
+// endsInDot tells whether a dot that is no part of a label comes last.
+func endsInDot(p string) bool {
+	parts := escapes.FindAllString(p, -1)
+	return len(parts) > 0 && strings.HasSuffix(p, ".") && parts[len(parts)-1] == "."
+}
+
 // suffixOf cuts what mosdns cuts: a dot in front, and one of two behind.
 func suffixOf(p string) string {
-	if strings.HasSuffix(p, "..") && !strings.HasSuffix(p, `\..`) {
+	if endsInDot(p) && endsInDot(p[:len(p)-1]) {
 		p = p[:len(p)-1]
 	}
 	if strings.HasPrefix(p, ".") && strings.Trim(p, ".") != "" {

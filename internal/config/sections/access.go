@@ -38,7 +38,7 @@ var listenerAccess = value[plan.ListenerAccess]{
 	want: "a listener with its lists",
 	keys: func(path string) []entry { return entries(path, listenerRows) },
 	read: func(r *reader, s spot, into *plan.ListenerAccess) {
-		into.Pos = s.node.pos
+		into.Pos = s.node.Pos
 		readRows(r, s, listenerRows, into)
 	},
 }
@@ -48,7 +48,7 @@ var listenerRows = []row[plan.ListenerAccess]{
 		key: "listen", must: true, example: "udp://127.0.0.1:53",
 		value: value[plan.ListenerAccess]{want: "a listener", read: func(r *reader, s spot, into *plan.ListenerAccess) {
 			// From here on a problem of the entry is one of its listener.
-			into.Pos = s.node.pos
+			into.Pos = s.node.Pos
 			readListen(r, s, &into.Listen)
 		}},
 		doc: "One of the addresses under `listen`.",

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -55,15 +56,15 @@ var cacheRows = []row[plan.Cache]{
 }
 
 func readCache(r *reader, s spot, into *plan.Plan) {
-	if s.node.kind != scalar {
+	if s.node.Kind != tree.Scalar {
 		into.Cache = plan.DefaultCache()
 		into.Cache.Pos = r.where[s.path]
 		readRows(r, s, cacheRows, &into.Cache)
 		return
 	}
-	c, problem := ParseCache(s.node.pos, s.node.text)
+	c, problem := ParseCache(s.node.Pos, s.node.Text)
 	if problem != nil {
-		r.problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
+		r.Problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
 	}
 	into.Cache = c
 }
@@ -77,7 +78,7 @@ func ParseCache(pos plan.Pos, text string) (plan.Cache, *plan.Problem) {
 	} else if size, sized := parseSize(text); sized {
 		c.Size = size
 	} else if !ok {
-		return plan.Cache{Pos: pos}, &plan.Problem{Pos: pos, Text: "expected a size, on or off, got " + quote(text), Mend: "write for example 256MiB"}
+		return plan.Cache{Pos: pos}, &plan.Problem{Pos: pos, Text: "expected a size, on or off, got " + tree.Quote(text), Mend: "write for example 256MiB"}
 	}
 	c.Pos = pos
 	return c, nil

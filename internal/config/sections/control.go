@@ -13,7 +13,7 @@ var controlRows = []row[plan.Control]{
 	{
 		key: "path", example: "/run/waymark.sock",
 		value: value[plan.Control]{want: "a path", read: func(r *reader, s spot, into *plan.Control) {
-			into.Pos = s.node.pos
+			into.Pos = s.node.Pos
 			path(func(c *plan.Control) *string { return &c.Path }).read(r, s, into)
 		}},
 		doc: "Path of the socket.",

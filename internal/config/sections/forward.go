@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -28,7 +29,7 @@ var groups = listOf(
 		keys: func(path string) []entry { return entries(path, groupRows) },
 		read: func(r *reader, s spot, into *plan.Forward) {
 			*into = plan.DefaultForward()
-			into.Pos = s.node.pos
+			into.Pos = s.node.Pos
 			readRows(r, s, groupRows, into)
 		},
 	},
@@ -85,27 +86,27 @@ var upstreams = listOf(
 
 // readForward reads groups, or the short form: addresses alone.
 func readForward(r *reader, s spot, into *plan.Plan) {
-	lone := func(n *node) bool { return n.kind == scalar }
-	short := lone(s.node) || s.node.kind == list && len(s.node.items) > 0 && !slices.ContainsFunc(s.node.items, func(n *node) bool { return !lone(n) })
+	lone := func(n *tree.Node) bool { return n.Kind == tree.Scalar }
+	short := lone(s.node) || s.node.Kind == tree.List && len(s.node.Items) > 0 && !slices.ContainsFunc(s.node.Items, func(n *tree.Node) bool { return !lone(n) })
 	if !short {
 		groups.read(r, s, into)
 		return
 	}
 	f := plan.DefaultForward()
-	f.Pos = s.node.pos
+	f.Pos = s.node.Pos
 	upstreams.read(r, s, &f)
 	into.Forward = append(into.Forward, f)
 }
 
 func readUpstream(r *reader, s spot, into *plan.Upstream) {
-	into.Pos = s.node.pos
+	into.Pos = s.node.Pos
 	text, ok := r.text(s)
 	if !ok {
 		return
 	}
-	u, problem := ParseUpstream(s.node.pos, text)
+	u, problem := ParseUpstream(s.node.Pos, text)
 	if problem != nil {
-		r.problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
+		r.Problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
 	}
 	*into = u
 }
@@ -115,7 +116,7 @@ func readUpstream(r *reader, s spot, into *plan.Upstream) {
 // position and nothing else.
 func ParseUpstream(pos plan.Pos, text string) (plan.Upstream, *plan.Problem) {
 	wrong := func(mend, what string) (plan.Upstream, *plan.Problem) {
-		return plan.Upstream{Pos: pos}, &plan.Problem{Pos: pos, Text: quote(text) + ": " + what, Mend: mend}
+		return plan.Upstream{Pos: pos}, &plan.Problem{Pos: pos, Text: tree.Quote(text) + ": " + what, Mend: mend}
 	}
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return plan.Upstream{Pos: pos, Scheme: "udp", Addr: netip.AddrPortFrom(addr.Unmap(), port)}, nil
@@ -128,7 +129,7 @@ func ParseUpstream(pos plan.Pos, text string) (plan.Upstream, *plan.Problem) {
 	case slices.Contains(laterSchemes, scheme):
 		return wrong("write udp:// or tcp://", scheme+" is not in this version yet")
 	case scheme != "udp" && scheme != "tcp":
-		return wrong("write udp:// or tcp://", "unknown scheme "+quote(scheme))
+		return wrong("write udp:// or tcp://", "unknown scheme "+tree.Quote(scheme))
 	case strings.ContainsAny(rest, "/?#"):
 		return wrong("remove what stands behind the port", "an upstream has no path")
 	}

@@ -3,6 +3,7 @@ package sections
 import (
 	"net/netip"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -112,14 +113,14 @@ const mendSecret = "remove the key, or make one with: openssl rand -hex 16"
 
 // readSecret takes any text: plan.Check judges it, and no problem shows it.
 func readSecret(r *reader, s spot, into *plan.Cookies) {
-	if s.node.kind == scalar {
-		into.Secret = s.node.text
-		if s.node.text == "" {
-			r.problem(s.node.pos, mendSecret, "%s is empty", s.name())
+	if s.node.Kind == tree.Scalar {
+		into.Secret = s.node.Text
+		if s.node.Text == "" {
+			r.Problem(s.node.Pos, mendSecret, "%s is empty", s.name())
 		}
 		return
 	}
-	if s.node.kind != broken {
-		r.problem(s.node.pos, mendSecret, "%s: expected a secret", s.name())
+	if s.node.Kind != tree.Broken {
+		r.Problem(s.node.Pos, mendSecret, "%s: expected a secret", s.name())
 	}
 }

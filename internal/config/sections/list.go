@@ -5,18 +5,19 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/addrset"
 )
 
 // each calls do for the entries of a list; a lone value is a list of one.
 func (r *reader) each(s spot, do func(spot)) {
-	items := s.node.items
-	switch s.node.kind {
-	case null, broken:
+	items := s.node.Items
+	switch s.node.Kind {
+	case tree.Null, tree.Broken:
 		return
-	case list:
+	case tree.List:
 	default:
-		items = []*node{s.node}
+		items = []*tree.Node{s.node}
 	}
 	for i, item := range items {
 		at := s
@@ -35,7 +36,7 @@ func listOf[T, E any](element value[E], get func(*T) *[]E) value[T] {
 		read: func(r *reader, s spot, into *T) {
 			r.each(s, func(at spot) {
 				var e E
-				r.where[at.path] = at.node.pos
+				r.where[at.path] = at.node.Pos
 				element.read(r, at, &e)
 				*get(into) = append(*get(into), e)
 			})
@@ -48,8 +49,8 @@ func listOf[T, E any](element value[E], get func(*T) *[]E) value[T] {
 func filled[T any](v value[T]) value[T] {
 	read := v.read
 	v.read = func(r *reader, s spot, into *T) {
-		if s.node.kind == null || s.node.kind == list && len(s.node.items) == 0 {
-			r.problem(r.where[s.path], "write a value such as "+s.example+", or remove the key", "%s: the list is empty", s.name())
+		if s.node.Kind == tree.Null || s.node.Kind == tree.List && len(s.node.Items) == 0 {
+			r.Problem(r.where[s.path], "write a value such as "+s.example+", or remove the key", "%s: the list is empty", s.name())
 			return
 		}
 		read(r, s, into)
@@ -61,15 +62,15 @@ func filled[T any](v value[T]) value[T] {
 // empty list is not nil.
 func prefixes[T any](get func(*T) *[]netip.Prefix) value[T] {
 	return value[T]{want: "an address or prefix", list: true, read: func(r *reader, s spot, into *T) {
-		if s.node.kind == null {
-			r.problem(s.node.pos, "write [] for none, or remove the key", "%s has no value", s.name())
+		if s.node.Kind == tree.Null {
+			r.Problem(s.node.Pos, "write [] for none, or remove the key", "%s has no value", s.name())
 			return
 		}
 		all := get(into)
 		*all = []netip.Prefix{}
 		r.each(s, func(at spot) {
 			for _, p := range r.prefixes(at) {
-				r.where[fmt.Sprintf("%s[%d]", s.path, len(*all))] = at.node.pos
+				r.where[fmt.Sprintf("%s[%d]", s.path, len(*all))] = at.node.Pos
 				*all = append(*all, p)
 			}
 		})
@@ -92,7 +93,7 @@ func (r *reader) prefixes(s spot) []netip.Prefix {
 	p, err := addrset.Parse(text)
 	if err != nil {
 		what, mend, _ := strings.Cut(reason(err), ": ")
-		r.problem(s.node.pos, mend, "%s: %s: %s", s.name(), quote(text), what)
+		r.Problem(s.node.Pos, mend, "%s: %s: %s", s.name(), tree.Quote(text), what)
 	}
 	return []netip.Prefix{p}
 }

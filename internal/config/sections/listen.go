@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -27,14 +28,14 @@ const port = 53
 var laterSchemes = []string{"tls", "https", "quic", "http", "h3"}
 
 func readListen(r *reader, s spot, into *plan.Listen) {
-	into.Pos = s.node.pos
+	into.Pos = s.node.Pos
 	text, ok := r.text(s)
 	if !ok {
 		return
 	}
-	l, problem := ParseListen(s.node.pos, text)
+	l, problem := ParseListen(s.node.Pos, text)
 	if problem != nil {
-		r.problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
+		r.Problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
 	}
 	*into = l
 }
@@ -43,7 +44,7 @@ func readListen(r *reader, s spot, into *plan.Listen) {
 // With a problem the listener has its position and nothing else.
 func ParseListen(pos plan.Pos, text string) (plan.Listen, *plan.Problem) {
 	wrong := func(mend, what string) (plan.Listen, *plan.Problem) {
-		return plan.Listen{Pos: pos}, &plan.Problem{Pos: pos, Text: quote(text) + ": " + what, Mend: mend}
+		return plan.Listen{Pos: pos}, &plan.Problem{Pos: pos, Text: tree.Quote(text) + ": " + what, Mend: mend}
 	}
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -55,7 +56,7 @@ func ParseListen(pos plan.Pos, text string) (plan.Listen, *plan.Problem) {
 				return wrong("write udp:// or tcp://", scheme+" is not in this version yet")
 			}
 		}
-		return wrong("write udp:// or tcp://", "unknown scheme "+quote(scheme))
+		return wrong("write udp:// or tcp://", "unknown scheme "+tree.Quote(scheme))
 	}
 	if strings.ContainsAny(rest, "/?#") {
 		return wrong("remove what stands behind the port", "a listener has no path")

@@ -21,7 +21,7 @@ var metricsRows = []row[plan.Metrics]{
 }
 
 func readMetricsListen(r *reader, s spot, into *plan.Metrics) {
-	into.Pos = s.node.pos
+	into.Pos = s.node.Pos
 	text, ok := r.text(s)
 	if !ok {
 		return

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -35,7 +36,7 @@ type value[T any] struct {
 // spot is a value in the file and the row that it belongs to.
 type spot struct {
 	path, want, example string
-	node                *node
+	node                *tree.Node
 }
 
 // name is the path as people say it.
@@ -52,24 +53,24 @@ func (s spot) name() string {
 
 // wrong notes that the value is not what the row wants.
 func (r *reader) wrong(s spot) {
-	r.problem(s.node.pos, "write for example "+s.example, "%s: expected %s such as %s, got %s", s.name(), s.want, s.example, s.node.describe())
+	r.Problem(s.node.Pos, "write for example "+s.example, "%s: expected %s such as %s, got %s", s.name(), s.want, s.example, s.node.Describe())
 }
 
 // readRows reads a mapping by its table.
 func readRows[T any](r *reader, s spot, rows []row[T], into *T) {
-	switch s.node.kind {
-	case broken:
+	switch s.node.Kind {
+	case tree.Broken:
 		return
-	case null, mapping:
+	case tree.Null, tree.Mapping:
 	default:
-		r.problem(s.node.pos, "write for example "+inline(rows), "%s: expected keys and values, got %s", s.name(), s.node.describe())
+		r.Problem(s.node.Pos, "write for example "+inline(rows), "%s: expected keys and values, got %s", s.name(), s.node.Describe())
 		return
 	}
 	seen := map[string]plan.Pos{}
 	readPairs(r, s, rows, into, seen)
 	for _, row := range rows {
 		if _, ok := seen[row.key]; row.must && !ok {
-			r.problem(s.node.pos, "add for example "+row.key+": "+row.first(), "%s: the key %s is missing", s.name(), row.key)
+			r.Problem(s.node.Pos, "add for example "+row.key+": "+row.first(), "%s: the key %s is missing", s.name(), row.key)
 		}
 	}
 }
@@ -77,26 +78,26 @@ func readRows[T any](r *reader, s spot, rows []row[T], into *T) {
 // readPairs reads the keys of one mapping. seen has the keys that were read
 // before and gets the new ones.
 func readPairs[T any](r *reader, in spot, rows []row[T], into *T, seen map[string]plan.Pos) {
-	for _, p := range in.node.pairs {
-		if r.full() {
+	for _, p := range in.node.Pairs {
+		if r.Full() {
 			return
 		}
-		i := slices.IndexFunc(rows, func(row row[T]) bool { return row.key == p.key })
+		i := slices.IndexFunc(rows, func(row row[T]) bool { return row.key == p.Key })
 		if i < 0 {
 			r.unknown(in.path, p, keys(rows))
 			continue
 		}
-		if first, ok := seen[p.key]; ok {
-			r.problem(p.pos, "keep one of them", "key %s is written twice, first on line %d", p.key, first.Line)
+		if first, ok := seen[p.Key]; ok {
+			r.Problem(p.Pos, "keep one of them", "key %s is written twice, first on line %d", p.Key, first.Line)
 			continue
 		}
-		seen[p.key] = p.pos
+		seen[p.Key] = p.Pos
 		row := rows[i]
-		s := spot{path: join(in.path, p.key), want: row.value.want, node: p.value}
+		s := spot{path: join(in.path, p.Key), want: row.value.want, node: p.Value}
 		s.example = row.first()
-		r.where[s.path] = p.value.pos
-		if p.value.kind == null || p.value.kind == list {
-			r.where[s.path] = p.pos
+		r.where[s.path] = p.Value.Pos
+		if p.Value.Kind == tree.Null || p.Value.Kind == tree.List {
+			r.where[s.path] = p.Pos
 		}
 		row.value.read(r, s, into)
 	}
@@ -132,24 +133,24 @@ func inline[T any](rows []row[T]) string {
 }
 
 // unknown tells of a key that no row has, and which one may be meant.
-func (r *reader) unknown(path string, p pair, known []string) {
-	what := "key " + quote(p.key)
+func (r *reader) unknown(path string, p tree.Pair, known []string) {
+	what := "key " + tree.Quote(p.Key)
 	switch {
-	case path == "" && slices.Contains(later, p.key):
-		r.problem(p.pos, "remove it", "section %s is not in this version yet", p.key)
+	case path == "" && slices.Contains(later, p.Key):
+		r.Problem(p.Pos, "remove it", "section %s is not in this version yet", p.Key)
 		return
 	case path == "":
-		what = "section " + quote(p.key)
+		what = "section " + tree.Quote(p.Key)
 	default:
 		what += " in " + spot{path: path}.name()
 	}
 	switch {
-	case plan.Nearest(p.key, known) != "":
-		r.problem(p.pos, "write "+plan.Nearest(p.key, known), "unknown %s", what)
-	case r.home(p.key) != "":
-		r.problem(p.pos, "it belongs under "+r.home(p.key), "unknown %s", what)
+	case plan.Nearest(p.Key, known) != "":
+		r.Problem(p.Pos, "write "+plan.Nearest(p.Key, known), "unknown %s", what)
+	case r.home(p.Key) != "":
+		r.Problem(p.Pos, "it belongs under "+r.home(p.Key), "unknown %s", what)
 	default:
-		r.problem(p.pos, "known are "+strings.Join(known, ", "), "unknown %s", what)
+		r.Problem(p.Pos, "known are "+strings.Join(known, ", "), "unknown %s", what)
 	}
 }
 

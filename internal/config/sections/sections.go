@@ -8,6 +8,7 @@ package sections
 import (
 	"path/filepath"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -28,31 +29,36 @@ var table = []row[plan.Plan]{
 
 // later are sections that the design knows and that are not built yet.
 var later = []string{
-	"block", "dashboard", "plugins", "querylog", "recurse", "rules", "sets", "tls",
+	"block", "dashboard", "querylog", "recurse", "rules", "sets", "tls",
 }
 
-// Read turns a configuration into a plan. file is its path, for positions and
-// as the place that relative paths start from.
-//
-// All problems are found at once, sorted by position. The plan is nil when a
-// part could not be read as YAML at all. Otherwise it holds whatever could be
-// read: with problems it must not be started, but it can be checked for more.
-// A value that has a problem here leaves a value with the same position that
-// Check complains about too, if at all; of two problems at one position the
-// first is the one to show.
+// Read is ReadTree of a text that is a file of level 1 and nothing else. The plan
+// is nil when a part of the text could not be read at all.
 func Read(file string, src []byte) (*plan.Plan, []plan.Problem) {
-	r := &reader{file: file, dir: filepath.Dir(file), where: map[string]plan.Pos{}, manual: manual}
+	s := &tree.Source{File: file}
+	roots, whole := s.Parse(src)
+	p := ReadTree(s, roots)
+	if !whole {
+		p = nil
+	}
+	return p, s.Sorted()
+}
+
+// ReadTree turns sections into a plan without a program. The file's path is the
+// place that relative paths start from; problems are added to the file's.
+//
+// The plan holds whatever could be read: with problems it must not be started, but
+// it can be checked for more. A value that has a problem here leaves a value with
+// the same position that Check complains about too, if at all; of two problems at
+// one position the first is the one to show.
+func ReadTree(s *tree.Source, roots []*tree.Node) *plan.Plan {
+	r := &reader{Source: s, dir: filepath.Dir(s.File), where: map[string]plan.Pos{}, manual: manual}
 	p := plan.Default()
 	p.Where = r.where
-	roots, whole := r.parse(src)
-	r.where[""] = plan.Pos{File: file, Line: 1, Column: 1}
+	r.where[""] = plan.Pos{File: s.File, Line: 1, Column: 1}
 	seen := map[string]plan.Pos{}
 	for _, root := range roots {
 		readPairs(r, spot{node: root}, table, p, seen)
 	}
-	problems := r.sorted()
-	if !whole {
-		return nil, problems
-	}
-	return p, problems
+	return p
 }

@@ -218,7 +218,7 @@ func TestHostile(t *testing.T) {
 // TestOneLine: what stands in the file cannot break the line of a problem.
 func TestOneLine(t *testing.T) {
 	r := &reader{}
-	r.problem(plan.Pos{}, "a\r\x1b[1m", "b\nc\x00")
+	r.Problem(plan.Pos{}, "a\r\x1b[1m", "b\nc\x00")
 	if p := r.sorted()[0]; p.Text != "b\ufffdc\ufffd" || p.Mend != "a\ufffd\ufffd[1m" {
 		t.Errorf("%q", p)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -30,19 +31,19 @@ func one[T, V any](want string, parse func(string) (V, bool), get func(*T) *V) v
 // text is the text of a value that must be one line.
 func (r *reader) text(s spot) (string, bool) {
 	switch {
-	case s.node.kind == broken:
+	case s.node.Kind == tree.Broken:
 		return "", false
-	case s.node.kind == null:
-		r.problem(s.node.pos, "write a value such as "+s.example+", or remove the key", "%s has no value", s.name())
+	case s.node.Kind == tree.Null:
+		r.Problem(s.node.Pos, "write a value such as "+s.example+", or remove the key", "%s has no value", s.name())
 		return "", false
-	case s.node.kind != scalar:
+	case s.node.Kind != tree.Scalar:
 		r.wrong(s)
 		return "", false
-	case strings.ContainsFunc(s.node.text, unicode.IsControl):
-		r.problem(s.node.pos, "write it on one line", "%s: %s has a line break or a control character", s.name(), s.node.describe())
+	case strings.ContainsFunc(s.node.Text, unicode.IsControl):
+		r.Problem(s.node.Pos, "write it on one line", "%s: %s has a line break or a control character", s.name(), s.node.Describe())
 		return "", false
 	}
-	return s.node.text, true
+	return s.node.Text, true
 }
 
 func text[T any](get func(*T) *string) value[T] {
@@ -98,14 +99,14 @@ func switched[T, U any](rows []row[U], get func(*T) *U, set func(v *U, pos plan.
 		read: func(r *reader, s spot, into *T) {
 			pos := r.where[s.path]
 			on := true
-			if s.node.kind == scalar {
+			if s.node.Kind == tree.Scalar {
 				var ok bool
-				if on, ok = parseBool(s.node.text); !ok {
+				if on, ok = parseBool(s.node.Text); !ok {
 					// The value is not shown: among the keys may be a secret.
-					r.problem(s.node.pos, "write for example "+inline(rows)+", or off", "%s: expected keys and values, or off", s.name())
+					r.Problem(s.node.Pos, "write for example "+inline(rows)+", or off", "%s: expected keys and values, or off", s.name())
 					return
 				}
-				s.node = &node{kind: null, pos: s.node.pos}
+				s.node = &tree.Node{Pos: s.node.Pos}
 			}
 			set(get(into), pos, on)
 			if on {

@@ -19,7 +19,7 @@ var viewRows = []row[plan.View]{
 		key: "name", must: true, example: "office",
 		value: value[plan.View]{want: viewName.want, read: func(r *reader, s spot, into *plan.View) {
 			// From here on a problem of the view is one of its name.
-			into.Pos = s.node.pos
+			into.Pos = s.node.Pos
 			viewName.read(r, s, &into.Name)
 		}},
 		doc: "What zones and groups of upstreams call it: at most 64 letters, digits, `-` and `_`.",
@@ -40,7 +40,7 @@ var viewValue = value[plan.View]{
 	want: "a view",
 	keys: func(path string) []entry { return entries(path, viewRows) },
 	read: func(r *reader, s spot, into *plan.View) {
-		into.Pos = s.node.pos
+		into.Pos = s.node.Pos
 		readRows(r, s, viewRows, into)
 	},
 }

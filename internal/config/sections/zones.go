@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -40,7 +41,7 @@ var zoneRows = []row[plan.Zone]{
 var zoneValue = value[plan.Zone]{
 	want: "a zone",
 	read: func(r *reader, s spot, into *plan.Zone) {
-		into.Pos = s.node.pos
+		into.Pos = s.node.Pos
 		readRows(r, s, zoneRows, into)
 	},
 	keys: func(path string) []entry { return entries(path, zoneRows) },
@@ -48,7 +49,7 @@ var zoneValue = value[plan.Zone]{
 
 func readZoneName(r *reader, s spot, into *plan.Zone) {
 	// From here on a problem of the zone is one of its name.
-	into.Pos = s.node.pos
+	into.Pos = s.node.Pos
 	nameValue.read(r, s, &into.Name)
 }
 
@@ -60,9 +61,9 @@ func readName(r *reader, s spot, into *wire.Name) {
 	if !ok {
 		return
 	}
-	name, problem := ParseName(s.node.pos, text)
+	name, problem := ParseName(s.node.Pos, text)
 	if problem != nil {
-		r.problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
+		r.Problem(problem.Pos, problem.Mend, "%s: %s", s.name(), problem.Text)
 	}
 	*into = name
 }
@@ -75,12 +76,12 @@ func ParseName(pos plan.Pos, text string) (wire.Name, *plan.Problem) {
 	}
 	for _, c := range text {
 		if c > 0x7f {
-			return nil, &plan.Problem{Pos: pos, Text: quote(text) + " has letters outside of ASCII", Mend: "write the name in its xn-- form"}
+			return nil, &plan.Problem{Pos: pos, Text: tree.Quote(text) + " has letters outside of ASCII", Mend: "write the name in its xn-- form"}
 		}
 	}
 	name, err := wire.ParseName(text)
 	if err != nil {
-		return nil, &plan.Problem{Pos: pos, Text: quote(text) + " is no name: " + reason(err), Mend: mendName(err)}
+		return nil, &plan.Problem{Pos: pos, Text: tree.Quote(text) + " is no name: " + reason(err), Mend: mendName(err)}
 	}
 	return name.Fold(), nil
 }

@@ -19,8 +19,8 @@ func TestColons(t *testing.T) {
 		{"no braces", "a: [udp://192.0.2.1:53, ::1]", `{a: [udp://192.0.2.1:53 ::1]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &reader{lines: strings.Split(c.text, "\n")}
-			tr := &tree{r: r, anchors: map[string]*Node{}}
+			r := &Source{lines: strings.Split(c.text, "\n")}
+			tr := &yaml{s: r, anchors: map[string]*Node{}}
 			root, trouble := tr.parse(c.text, 0)
 			if trouble != nil || len(r.problems) > 0 {
 				t.Fatal(trouble, r.problems)
@@ -35,18 +35,18 @@ func TestColons(t *testing.T) {
 // written is a node on one line.
 func written(n *Node) string {
 	var parts []string
-	switch n.kind {
-	case list:
-		for _, item := range n.items {
+	switch n.Kind {
+	case List:
+		for _, item := range n.Items {
 			parts = append(parts, written(item))
 		}
 		return "[" + strings.Join(parts, " ") + "]"
-	case mapping:
-		for _, p := range n.pairs {
-			parts = append(parts, p.key+": "+written(p.value))
+	case Mapping:
+		for _, p := range n.Pairs {
+			parts = append(parts, p.Key+": "+written(p.Value))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	default:
-		return n.text
+		return n.Text
 	}
 }

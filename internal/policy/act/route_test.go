@@ -66,10 +66,10 @@ func TestRouteOrder(t *testing.T) {
 	routes := NewRoutes([]RouteGroup{
 		{For: names(t, "example.")},                             // 1
 		{For: names(t, "example."), Views: []uint16{2, 3}},      // 2
-		{For: names(t, "example."), Clients: set("10.0.0.0/8")}, // 3
-		{For: names(t, "example."), Clients: set("10.1.0.0/16")},
+		{For: names(t, "example."), Clients: set("10.0.0.0/8"), Part: 3}, // 3
+		{For: names(t, "example."), Clients: set("10.1.0.0/16"), Part: 4},
 		{For: names(t, "example."), Views: []uint16{3}},
-		{Clients: set("10.0.0.0/8"), Views: []uint16{4}}, // 6
+		{Clients: set("10.0.0.0/8"), Views: []uint16{4}, Part: 6}, // 6
 		{}, // 7
 		{}, // 8
 	})
