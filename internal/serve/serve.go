@@ -101,6 +101,12 @@ type Ask struct {
 	Labels      *wire.Labels // of Name
 	Type, Class uint16
 	DO          bool
+
+	// Subnet is passed on to upstreams (RFC 7871); not valid is none. Of length 0 it
+	// says that nothing about the client is to be told.
+	Subnet     netip.Prefix
+	SubnetBack bool     // what the upstream says about Subnet is for the client as well
+	Options    []uint16 // codes of EDNS options that are passed on, and back; the configuration's, never written to
 }
 
 // Note is what the log will say about a request besides the question.

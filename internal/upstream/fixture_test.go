@@ -214,7 +214,7 @@ func newRig(t testing.TB, change func(*Config), servers ...*fake) *rig {
 	for _, f := range servers {
 		c.Servers = append(c.Servers, Server{Addr: f.addr})
 	}
-	c.Sockets = 4
+	c.Sockets, c.Hedge = 4, len(servers) > 1
 	if change != nil {
 		change(&c)
 	}

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/addrset"
+	"github.com/waymark-dns/waymark/internal/config/tree"
 )
 
 // each calls do for the entries of a list; a lone value is a list of one.

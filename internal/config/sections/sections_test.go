@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -201,7 +202,7 @@ func TestHostile(t *testing.T) {
 			}
 			return b.String()
 		}(), "more than 1000 problems"},
-		{"size", strings.Repeat("#", MaxSize+1), "larger than 16 MiB"},
+		{"size", strings.Repeat("#", tree.MaxSize+1), "larger than 16 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, problems := Read("waymark.yaml", []byte(c.text))
@@ -212,14 +213,5 @@ func TestHostile(t *testing.T) {
 			}
 			t.Errorf("no %q among %d problems: %.200v", c.want, len(problems), problems)
 		})
-	}
-}
-
-// TestOneLine: what stands in the file cannot break the line of a problem.
-func TestOneLine(t *testing.T) {
-	r := &reader{}
-	r.Problem(plan.Pos{}, "a\r\x1b[1m", "b\nc\x00")
-	if p := r.sorted()[0]; p.Text != "b\ufffdc\ufffd" || p.Mend != "a\ufffd\ufffd[1m" {
-		t.Errorf("%q", p)
 	}
 }

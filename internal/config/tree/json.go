@@ -29,21 +29,26 @@ func (s *Source) json(text string) (root *Node, trouble *plan.Problem) {
 	}
 	root, err := j.value(0)
 	if err == nil {
-		if _, err = j.dec.Token(); err == nil {
+		if _, err = j.dec.Token(); errors.Is(err, io.EOF) {
+			return root, nil
+		}
+		if err == nil {
 			err = errors.New("more than one value")
 		}
 	}
-	if err != nil && !errors.Is(err, io.EOF) || root == nil {
-		at := int(j.dec.InputOffset())
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			at = int(syntax.Offset) - 1
-		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			at, err = len(text), errors.New("the text ends too early")
-		}
-		return nil, &plan.Problem{Pos: j.places.at(at), Text: "cannot be read as JSON: " + err.Error()}
+	return nil, j.trouble(err)
+}
+
+// trouble makes a problem of an error of the decoder.
+func (j *jsonReader) trouble(err error) *plan.Problem {
+	at := int(j.dec.InputOffset())
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = int(syntax.Offset) - 1
 	}
-	return root, nil
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		at, err = len(j.places.text), errors.New("the text ends too early")
+	}
+	return &plan.Problem{Pos: j.places.at(at), Text: "cannot be read as JSON: " + err.Error()}
 }
 
 // token is the next token and where it starts.

@@ -69,7 +69,11 @@ func (p *parser) parseRest() error {
 		return bad("it ends too early")
 	}
 	text := ". 0 IN " + typeName(p.rrtype) + " " + string(p.rest) + "\n"
-	zp := dns.NewZoneParser(strings.NewReader(text), p.st.origin.String(), "")
+	origin := ""
+	if len(p.st.origin) > 0 {
+		origin = p.st.origin.String()
+	}
+	zp := dns.NewZoneParser(strings.NewReader(text), origin, "")
 	rr, _ := zp.Next()
 	if err := zp.Err(); err != nil {
 		return bad(reasonOf(err))

@@ -67,7 +67,10 @@ type parser struct {
 	max  int       // errors after which the rest of a chunk is left
 	slow bool      // never take the direct path, for tests
 
-	ttl     uint32 // of the record at hand
+	classes bool // any class, not IN alone
+
+	class   uint16 // of the record at hand
+	ttl     uint32
 	ttlSet  bool
 	rrtype  uint16
 	inZone  bool // the last owner is in the zone

@@ -12,6 +12,7 @@ var (
 	errLongLabel  = errors.New("has a label of more than 63 octets")
 	errLongName   = errors.New("is longer than 255 octets")
 	errEscape     = errors.New(`has an escape that is not \X or \DDD up to \255`)
+	errRelative   = errors.New("is relative, and there is no $ORIGIN: end it with a dot")
 )
 
 // nameBuf holds one name in wire format while it is made.
@@ -23,10 +24,14 @@ type nameBuf struct {
 func (n *nameBuf) name() wire.Name { return n.b[:n.n] }
 
 // parse makes the wire format of a name in presentation format. A name
-// without a dot at its end gets the origin; @ alone is the origin.
+// without a dot at its end gets the origin; @ alone is the origin. Without an
+// origin neither is a name.
 func (n *nameBuf) parse(text []byte, origin wire.Name) error {
 	n.n = 0
 	if len(text) == 1 && text[0] == '@' {
+		if len(origin) == 0 {
+			return errRelative
+		}
 		n.n = copy(n.b[:], origin)
 		return nil
 	}
@@ -73,7 +78,10 @@ func (n *nameBuf) finish(label, at int, origin wire.Name) error {
 	if err := labelError(at - label - 1); err != nil {
 		return err
 	}
-	if at+len(origin) > wire.MaxName {
+	switch {
+	case len(origin) == 0:
+		return errRelative
+	case at+len(origin) > wire.MaxName:
 		return errLongName
 	}
 	n.b[label] = byte(at - label - 1)

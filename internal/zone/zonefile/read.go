@@ -3,6 +3,7 @@ package zonefile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -64,9 +65,9 @@ func Scan(path string, o Options, each func([]Record) error) (*Findings, error) 
 }
 
 // inline reads on this goroutine alone, with one chunk.
-func (r *reader) inline(s *splitter, f *os.File, st state) error {
+func (r *reader) inline(s *splitter, f io.Reader, st state) error {
 	var free []*chunk
-	p := &parser{apex: r.o.Origin, max: r.o.Limits.Problems}
+	p := &parser{apex: r.o.Origin, max: r.o.Limits.Problems, classes: r.o.Classes}
 	s.take = func() *chunk {
 		if n := len(free); n > 0 {
 			c := free[n-1]
@@ -114,7 +115,7 @@ func (r *reader) parallel(s *splitter, f *os.File, st state) error {
 		return nil
 	}
 	for range r.o.Workers {
-		wg.Go(func() { parseLoop(&parser{apex: r.o.Origin, max: r.o.Limits.Problems}, work) })
+		wg.Go(func() { parseLoop(&parser{apex: r.o.Origin, max: r.o.Limits.Problems, classes: r.o.Classes}, work) })
 	}
 	wg.Go(func() {
 		defer close(ordered)

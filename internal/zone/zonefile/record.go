@@ -8,7 +8,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// classIN is the only class a zone may have.
+// classIN is the only class a zone may have, and what a record has that names none.
 const classIN = 1
 
 // record parses a record or a line of blanks and comments. Done is false when
@@ -63,6 +63,7 @@ func (p *parser) owner() error {
 // of which the first token has been read.
 func (p *parser) header(k kind) error {
 	p.ttl, p.ttlSet = p.st.ttl, false
+	p.class = classIN
 	class := false
 	for ; k == wordToken; k = p.next() {
 		switch {
@@ -74,11 +75,29 @@ func (p *parser) header(k kind) error {
 			p.setTTL(ttl)
 		case sameWord(p.tok, "IN") && !class:
 			class = true
+		case p.classes && !class && p.otherClass():
+			class = true
 		default:
 			return p.rrType()
 		}
 	}
 	return p.unfinished(k, "no type of record", "a record is: owner TTL IN type RDATA")
+}
+
+// otherClass takes the last token as the class, where it is one.
+func (p *parser) otherClass() bool {
+	upper := strings.ToUpper(string(p.tok))
+	if number, ok := strings.CutPrefix(upper, "CLASS"); ok { // RFC 3597 §5
+		n, err := strconv.ParseUint(number, 10, 16)
+		p.class = uint16(n)
+		return err == nil
+	}
+	n, ok := dns.StringToClass[upper]
+	if upper == "ANY" || upper == "NONE" || !ok { // of questions and updates; ANY may be a type as well
+		return false
+	}
+	p.class = n
+	return true
 }
 
 // unfinished is the error for a record that ends with a token of kind k where
@@ -181,7 +200,7 @@ func (p *parser) add(line int) {
 		c.pending = len(c.records) + 1
 	}
 	c.records = append(c.records, Record{
-		Owner: p.st.owner, Type: p.rrtype, Class: classIN, TTL: p.ttl,
+		Owner: p.st.owner, Type: p.rrtype, Class: p.class, TTL: p.ttl,
 		RDATA: c.keep(p.rd), File: p.st.file, Line: line,
 	})
 }

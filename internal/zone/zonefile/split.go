@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,11 +48,11 @@ type source struct {
 // byteOrderMark is what some editors put in front of a text (RFC 3629 §6).
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// file splits the file at path, opened as f, whose first line gets st.
-func (s *splitter) file(f *os.File, st state, depth int) error {
+// file splits the text of f, a file or one in memory, whose first line gets st.
+func (s *splitter) file(f io.Reader, st state, depth int) error {
 	size := s.o.chunk
-	if info, err := f.Stat(); err == nil && info.Size() < int64(size) {
-		size = max(int(info.Size())+2, 64) // for a last newline, and to see the end
+	if n := lengthOf(f); n < int64(size) {
+		size = max(int(n)+2, 64) // for a last newline, and to see the end
 	}
 	src := &source{r: f, size: size, depth: depth, st: st}
 	saved := s.carry
@@ -63,6 +64,19 @@ func (s *splitter) file(f *os.File, st state, depth int) error {
 		}
 	}
 	return nil
+}
+
+// lengthOf is the octets of f, or very many where that is not known.
+func lengthOf(f io.Reader) int64 {
+	switch f := f.(type) {
+	case *os.File:
+		if info, err := f.Stat(); err == nil {
+			return info.Size()
+		}
+	case *strings.Reader:
+		return f.Size()
+	}
+	return math.MaxInt64
 }
 
 // chunk cuts the next chunk of src and does what comes behind it.
@@ -269,6 +283,9 @@ func (s *splitter) include(t *tokens, src *source) error {
 		return &syntaxError{fmt.Sprintf("%q behind $INCLUDE", t.tok), mend}
 	}
 	*t = inner // problems below are about the file
+	if s.root == "" {
+		return &syntaxError{"$INCLUDE is not taken here", "put the records in its place"}
+	}
 	if src.depth >= s.o.Limits.Depth {
 		return &syntaxError{fmt.Sprintf("files include each other more than %d deep", s.o.Limits.Depth), "look for a file that includes itself"}
 	}

@@ -38,6 +38,7 @@ type Options struct {
 	Limits  Limits
 	Workers int   // chunks parsed at the same time; 0 is GOMAXPROCS
 	Now     int64 // seconds since 1970 that signatures are judged at; 0 leaves their times unjudged
+	Classes bool  // records may be of any class, not of IN alone
 	chunk   int   // bytes of a chunk of a large file, chunkSize if 0
 }
 
