@@ -100,6 +100,8 @@ var doors = map[string][]string{
 	"github.com/alecthomas/kong":          {"internal/cmd", ""},
 	"go.etcd.io/bbolt":                    {"internal/zone/store", "internal/zone/journal", "internal/zone/sign"},
 	"github.com/gaissmai/bart":            {"internal/addrset"},
+	"github.com/google/nftables":          {"internal/netsets"},
+	"github.com/mdlayher/netlink":         {"internal/netsets"},
 	"golang.org/x/sys":                    {"*"},
 	"golang.org/x/crypto":                 {"*"},
 	"github.com/rogpeppe/go-internal":     {"internal/testkit"},

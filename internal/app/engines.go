@@ -26,7 +26,18 @@ type engines struct {
 	cache   *cache.Cache // nil is none
 	flights *cache.Flights
 	forks   *policy.Forks
-	groups  []group // by route
+	groups  []group // by route, then those of programs
+	lazy    map[string]lazyCache
+
+	// How more of them are made while programs are compiled.
+	newGroup func(upstream.Config) (*upstream.Group, error)
+	newCache func(tag string, c cache.Config) (*cache.Cache, error)
+}
+
+// lazyCache is the cache of an object.
+type lazyCache struct {
+	*cache.Cache
+	conf cache.Config
 }
 
 // group is one group of upstreams. Groups with the same servers and options are
@@ -53,34 +64,57 @@ func (s *Server) buildEngines(p *plan.Plan, old *world) (*engines, error) {
 		e.flights = cache.NewFlights()
 		e.forks = policy.NewForks(s.ctx, max(1, p.Server.Parked/forksShare))
 	}
-	for _, f := range p.Forward {
-		g, err := s.group(f, have)
+	e.newGroup = func(c upstream.Config) (*upstream.Group, error) {
+		g, err := s.group(c, have)
 		if err != nil {
 			return nil, err
 		}
 		have[g.key] = g
 		e.groups = append(e.groups, g)
+		return g.Group, nil
+	}
+	e.lazy = map[string]lazyCache{}
+	e.newCache = func(tag string, c cache.Config) (*cache.Cache, error) {
+		if old != nil && tag != "" {
+			if was, ok := old.engines.lazy[tag]; ok && was.conf == c {
+				e.lazy[tag] = was
+				return was.Cache, nil
+			}
+		}
+		made, err := cache.New(c)
+		e.lazy[tag] = lazyCache{made, c}
+		return made, err
+	}
+	for _, f := range p.Forward {
+		if _, err := e.newGroup(groupConfig(f)); err != nil {
+			return nil, err
+		}
 	}
 	var err error
 	e.cache, err = s.buildCache(p, old)
 	return e, err
 }
 
-// group is the group of f, one of have where there is one like it.
-func (s *Server) group(f plan.Forward, have map[string]group) (group, error) {
+// groupConfig is f in the engine's own words.
+func groupConfig(f plan.Forward) upstream.Config {
 	c := upstream.Config{Race: f.Race, Hedge: f.Hedge, Timeout: f.Timeout, MixCase: f.MixCase}
 	selects := map[string]upstream.Select{"fastest": upstream.Fastest, "random": upstream.Random, "order": upstream.Order, "race": upstream.Race}
 	c.Select = selects[f.Select]
 	for _, u := range f.To {
 		c.Servers = append(c.Servers, upstream.Server{Addr: u.Addr, TCP: u.Scheme == "tcp", Name: u.String()})
 	}
+	return c
+}
+
+// group is the group of c, one of have where there is one like it.
+func (s *Server) group(c upstream.Config, have map[string]group) (group, error) {
 	key := fmt.Sprintf("%+v", c)
 	if g, ok := have[key]; ok {
 		return g, nil
 	}
 	g, err := upstream.NewGroup(c, upstream.Env{Now: s.now, Wake: s.wakeTicks})
 	if err != nil {
-		return group{}, fmt.Errorf("making the group of %s: %w", f.To[0], err)
+		return group{}, fmt.Errorf("making the group of %s: %w", c.Servers[0].Name, err)
 	}
 	return group{key, g}, nil
 }

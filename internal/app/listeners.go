@@ -73,6 +73,17 @@ func (g *registry) source(key string, n int) (s *source, index uint16) {
 	return s, index
 }
 
+// entries is the programs of listeners by their index.
+func (g *registry) entries(byKey map[string]uint16) []uint16 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make([]uint16, len(g.sources))
+	for i, s := range g.sources {
+		all[i] = byKey[s.key]
+	}
+	return all
+}
+
 // all is the sources as they are now.
 func (g *registry) all() []source {
 	g.mu.Lock()

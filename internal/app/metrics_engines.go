@@ -83,6 +83,9 @@ func (e *engines) collect(p *plan.Plan, now time.Duration, ch chan<- prometheus.
 // for, and its number.
 func groupName(i int, p *plan.Plan) string {
 	name := "."
+	if i >= len(p.Forward) {
+		return strconv.Itoa(i + 1)
+	}
 	if f := p.Forward[i]; len(f.For) > 0 {
 		name = f.For[0].String()
 	}

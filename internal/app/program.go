@@ -72,6 +72,19 @@ func (c *compiler) program(tag string) (uint16, error) {
 	return n, nil
 }
 
+// entries is the program of each listener, by its URL.
+func (c *compiler) entries(p *plan.Plan) (map[string]uint16, error) {
+	all := map[string]uint16{}
+	for _, l := range p.Listen {
+		n, err := c.program(l.Entry)
+		if err != nil {
+			return nil, fmt.Errorf("%s: reading entry of %s: %w", l.Pos, l, err)
+		}
+		all[l.String()] = n
+	}
+	return all, nil
+}
+
 func (c *compiler) rules(p plan.Program) ([]policy.Rule, error) {
 	var rules []policy.Rule
 	for i, r := range p.Rules {

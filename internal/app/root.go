@@ -13,6 +13,9 @@ import (
 type root struct {
 	policy   *policy.Set
 	identity []byte // NSID (RFC 5001); nil is off
+	// entries is the program that queries of a listener enter, by its index; nil is
+	// the first program for all.
+	entries []uint16
 }
 
 // Serve is part of serve.Handler.
@@ -29,6 +32,10 @@ func (h *root) Serve(r *serve.Request) serve.Status {
 		if _, ok := r.EDNS.Option(wire.OptNSID); ok {
 			r.Reply.Option(wire.OptNSID, h.identity)
 		}
+	}
+	if h.entries != nil {
+		r.Policy.Program = h.entries[r.Peer.Index]
+		r.Reply.Flags |= wire.FlagRA
 	}
 	return h.policy.Serve(r)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/waymark-dns/waymark/internal/control"
 	"github.com/waymark-dns/waymark/internal/listen"
+	"github.com/waymark-dns/waymark/internal/netsets"
 	"github.com/waymark-dns/waymark/internal/plan"
 	"github.com/waymark-dns/waymark/internal/upstream"
 )
@@ -48,6 +49,7 @@ type Server struct {
 	world     atomic.Pointer[world]
 	inherited inherited
 	secret    [16]byte // of DNS cookies, where the configuration has none
+	netSets   *netsets.Writer
 
 	ticks ticks
 	ctx   context.Context // ends with the server
@@ -84,6 +86,7 @@ func newServer(o Options) *Server {
 		clock: func() time.Duration { return time.Since(begin) }, wall: time.Now,
 		parked: listen.NewParked(o.Plan.Server.Parked), ticks: ticks{wake: make(chan struct{}, 1)},
 	}
+	s.netSets = netsets.NewWriter(s.now, o.Log)
 	s.seeTime()
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.ticks.groups.Store(&[]*upstream.Group{})
@@ -175,6 +178,9 @@ const manyRecords = 100_000
 // before it took, and what loading took, goes back to the system.
 func (s *Server) use(w *world) {
 	s.keepTicking(w, s.world.Load())
+	if w.entries != nil {
+		w.root.entries = s.workers.entries(w.entries)
+	}
 	s.world.Store(w)
 	s.entry.Set(w.root)
 	if w.records() > manyRecords {
@@ -278,6 +284,9 @@ func (s *Server) closeAll() {
 	s.closeControl()
 	s.end()
 	s.closeEngines()
+	if err := s.netSets.Close(); err != nil {
+		s.log.Warn("closing sets of the kernel failed", "error", err)
+	}
 	defer s.wg.Wait()
 	for _, l := range s.listeners {
 		l.Close()

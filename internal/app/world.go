@@ -25,6 +25,9 @@ type world struct {
 
 	engines *engines
 	root    *root
+	entries map[string]uint16 // of listeners, by URL; nil is the first program for all
+	metrics *act.Metrics
+	caches  []*act.LazyCache
 }
 
 // zoneKey tells the zones of a plan apart: views may have zones of one name.
@@ -86,14 +89,25 @@ func (s *Server) compileWorld(w *world) error {
 	p := w.plan
 	run := &policy.Runner{Forks: w.engines.forks}
 	env := &act.Env{Zones: viewTables(p, w.zones), Identity: p.Server.ID, Version: p.Server.Version, Run: run, Match: &match.Env{Marks: &match.Marks{}}}
-	if err := w.engines.act(s, p, env); err != nil {
-		return err
+	env.Now, env.Log, env.Level2 = s.now, s.log, p.Level2
+	env.NewGroup, env.NewCache = w.engines.newGroup, w.engines.newCache
+	env.Metrics, env.NetSets = &act.Metrics{}, s.netSets
+	if !p.Level2 {
+		if err := w.engines.act(s, p, env); err != nil {
+			return err
+		}
 	}
 	c, err := compile(p, env)
 	if err != nil {
 		return err
 	}
+	if p.Level2 {
+		if w.entries, err = c.entries(p); err != nil {
+			return err
+		}
+	}
 	run.Set = c.set
+	w.metrics, w.caches = env.Metrics, env.Caches
 	if env.Cache != nil {
 		env.Cache.Again = run.Background
 	}

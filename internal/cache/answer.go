@@ -62,6 +62,10 @@ func (a *Answer) form(dnssec bool) *form {
 // Size is the octets that Replay writes at the most.
 func (a *Answer) Size(dnssec bool) int { return len(a.form(dnssec).msg) }
 
+// Message is the whole response in wire format, without OPT; valid until the next
+// Read.
+func (a *Answer) Message(dnssec bool) []byte { return a.form(dnssec).msg }
+
 // Replay writes the response into b, as Get does. It is false where b was begun
 // for another question.
 func (a *Answer) Replay(b *wire.Builder, dnssec bool) bool {

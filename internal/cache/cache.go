@@ -30,6 +30,10 @@ type Config struct {
 	MaxStale       time.Duration // how long after its end an entry may still be used (RFC 8767) [0, never]
 	Immediate      bool          // stale entries are answered at once and refreshed behind it
 	Prefetch       bool          // popular entries are refreshed shortly before their end
+	StaleTTL       uint32        // of stale data, in seconds [30, RFC 8767 §4]
+	// Loose keeps negative responses without SOA as well: NXDOMAIN for 30 s, a
+	// response without answer as long as its TTLs say, 5 minutes at most.
+	Loose bool
 }
 
 // MinSize is the smallest size of a cache.
@@ -69,6 +73,9 @@ func New(c Config) (*Cache, error) {
 	if c.MaxNegativeTTL == 0 {
 		c.MaxNegativeTTL = 3 * time.Hour
 	}
+	if c.StaleTTL == 0 {
+		c.StaleTTL = staleTTL
+	}
 	n := 1
 	for n < maxShards && int64(n)*2*shardSize <= c.Size {
 		n *= 2
@@ -79,7 +86,7 @@ func New(c Config) (*Cache, error) {
 		return nil, fmt.Errorf("reserving %d octets for the cache: %w", c.Size, err)
 	}
 	cache := &Cache{
-		conf: c, limits: limits{seconds(c.MinTTL), seconds(c.MaxTTL), seconds(c.MaxNegativeTTL)}, mask: uint64(n - 1),
+		conf: c, limits: limits{seconds(c.MinTTL), seconds(c.MaxTTL), seconds(c.MaxNegativeTTL), c.Loose}, mask: uint64(n - 1),
 		shards: make([]shard, n), epoch: new(epoch), mem: mem,
 	}
 	for i := range cache.shards {

@@ -27,7 +27,7 @@ func (c *Cache) Get(k *Key, now time.Duration, b *wire.Builder, dnssec bool) Hit
 	hit := Hit{}
 	if e != nil {
 		hit = c.judge(e, freq, now)
-		hit.replay(e, now, b, dnssec)
+		c.replay(&hit, e, now, b, dnssec)
 	}
 	g.leave()
 	runtime.KeepAlive(c)
@@ -45,7 +45,7 @@ func (c *Cache) Stale(k *Key, now time.Duration, b *wire.Builder, dnssec bool) H
 		if e.left(now) <= 0 {
 			hit.Verdict = Stale
 		}
-		hit.replay(e, now, b, dnssec)
+		c.replay(&hit, e, now, b, dnssec)
 	}
 	g.leave()
 	runtime.KeepAlive(c)
@@ -116,13 +116,13 @@ func (c *Cache) judge(e *entry, freq int, now time.Duration) (hit Hit) {
 }
 
 // replay writes the response, where the verdict is that there is one.
-func (hit *Hit) replay(e *entry, now time.Duration, b *wire.Builder, dnssec bool) {
+func (c *Cache) replay(hit *Hit, e *entry, now time.Duration, b *wire.Builder, dnssec bool) {
 	var age, fixed uint32
 	switch hit.Verdict {
 	case Fresh:
 		age = e.age(now)
 	case Stale:
-		fixed = staleTTL
+		fixed = c.conf.StaleTTL
 	default:
 		return
 	}

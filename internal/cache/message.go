@@ -57,7 +57,10 @@ func (p *readings) put(r *reading) {
 }
 
 // limits is what a Config says of lives, in seconds.
-type limits struct{ min, max, negative uint32 }
+type limits struct {
+	min, max, negative uint32
+	loose              bool
+}
 
 // clamp is the life that a TTL means: with the top bit set none (RFC 2181 §8),
 // else as long as the limits let it.
@@ -96,11 +99,33 @@ func (r *reading) read(k *Key, msg []byte, l *limits) Stored {
 		return NotCacheable
 	}
 	r.negative = r.rcode == wire.NXDomain || !r.answered && !r.follow()
+	if l.loose {
+		r.lax()
+	}
 	result := r.forms(l)
 	if flags&wire.FlagTC != 0 || r.negative && r.full.soa == 0 { // RFC 2308 §2.2, §5: also a referral
 		return NotCacheable
 	}
 	return result
+}
+
+// What negative responses live where limits are loose, in seconds.
+const (
+	looseNXDomain = 30
+	looseEmpty    = 300
+)
+
+// lax lets negative responses live without SOA.
+func (r *reading) lax() {
+	switch {
+	case r.rcode == wire.NXDomain:
+		r.life = looseNXDomain
+	case len(r.full.ttlAt) == 0:
+		r.life = 0
+	case binary.BigEndian.Uint16(r.msg[6:]) == 0:
+		r.life = min(r.life, looseEmpty)
+	}
+	r.negative = false
 }
 
 // header checks header and question.

@@ -10,9 +10,12 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/waymark-dns/waymark/internal/config/mosdns"
 	"github.com/waymark-dns/waymark/internal/config/sections"
+	"github.com/waymark-dns/waymark/internal/config/tree"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -50,17 +53,36 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, tree.MaxSize+1))
 }
 
-// Parse is Load of a text that was read already; path is for positions, and
-// relative paths start in its folder.
+// Parse is Load of a text that was read already; path is for positions and tells
+// the format, and relative paths of level 1 start in its folder.
 func Parse(path string, src []byte) (*plan.Plan, []plan.Problem) {
-	p, problems := sections.Read(path, src)
-	if p == nil {
+	return parse(path, src, read)
+}
+
+// parse reads both levels, which may stand in one file. open reads the files that
+// it includes.
+func parse(path string, src []byte, open func(string) ([]byte, error)) (*plan.Plan, []plan.Problem) {
+	s := &tree.Source{File: path, Loose: mosdns.Peek(src)}
+	roots, whole := s.Parse(src)
+	level1, level2, found := mosdns.Split(roots)
+	var problems []plan.Problem
+	var p *plan.Plan
+	if found || s.Loose {
+		p = sections.ReadTree(s, level1)
+		loader := mosdns.Loader{Tables: mosdns.Known(), Open: open, Whole: whole}
+		problems = loader.Read(s, level2, p)
+	} else {
+		p = sections.ReadTree(s, roots)
+	}
+	problems = append(problems, s.Sorted()...)
+	if !whole {
+		plan.Sort(problems)
 		return nil, problems
 	}
 	return checked(p, problems)
 }
 
-// checked ends a plan of level 1: it gets its program, or its problems. It adds
+// checked ends a plan: it gets the program of level 1, or its problems. It adds
 // what plan.Check finds to the problems that a front end found.
 // Where the front end complained already the value is missing or a stand-in,
 // and there is no more to say; that does not go for the place of the file as a
@@ -75,9 +97,31 @@ func checked(p *plan.Plan, problems []plan.Problem) (*plan.Plan, []plan.Problem)
 			problems = append(problems, problem)
 		}
 	}
+	problems = append(problems, addProgram(p)...)
 	plan.Sort(problems)
-	p.Programs = sections.Programs()
 	return p, problems
+}
+
+// addProgram puts the program of level 1 in front, where a listener has no entry
+// of its own.
+func addProgram(p *plan.Plan) (problems []plan.Problem) {
+	if p.Level2 && !slices.ContainsFunc(p.Listen, func(l plan.Listen) bool { return l.Entry == "" }) {
+		return nil
+	}
+	programs := sections.Programs()
+	taken := func(name string, pos plan.Pos) {
+		if name == programs[0].Name {
+			problems = append(problems, plan.Problem{Pos: pos, Text: "plugin " + name + ": this is the tag of the program that listeners under listen have", Mend: "choose another"})
+		}
+	}
+	for _, program := range p.Programs {
+		taken(program.Name, program.Pos)
+	}
+	for _, o := range p.Objects {
+		taken(o.Tag, o.Pos)
+	}
+	p.Programs = append(programs, p.Programs...)
+	return problems
 }
 
 // Flags stand for a configuration file on the command line. What they leave

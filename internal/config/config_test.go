@@ -11,13 +11,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/waymark-dns/waymark/internal/config/mosdns"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected part of testdata")
 
-// TestGolden reads every testdata/NAME.txtar: the file waymark.yaml in it is
-// the configuration, "plan" or "problems" what must come of it, and every
+// TestGolden reads every testdata/NAME.txtar: the file waymark.yaml in it, or
+// waymark with another extension, is the configuration, "plan" or "problems" what must come of it, and every
 // other file lies beside the configuration. "\t", "\r" and other escapes in a
 // file named waymark.yaml.quoted are those of a Go string.
 func TestGolden(t *testing.T) {
@@ -41,7 +42,7 @@ func golden(t *testing.T, name string) {
 	}
 	t.Chdir(t.TempDir())
 	var inputs []txtar.File
-	var want string
+	want, path := "", "waymark.yaml"
 	for _, f := range archive.Files {
 		switch f.Name {
 		case "plan", "problems":
@@ -51,10 +52,13 @@ func golden(t *testing.T, name string) {
 			write(t, "waymark.yaml", unquote(t, string(f.Data)))
 		default:
 			write(t, f.Name, string(f.Data))
+			if strings.HasPrefix(f.Name, "waymark.") {
+				path = f.Name
+			}
 		}
 		inputs = append(inputs, f)
 	}
-	kind, got := outcome(t, "waymark.yaml")
+	kind, got := outcome(t, path)
 	if *update {
 		archive.Files = append(inputs, txtar.File{Name: kind, Data: []byte(got)})
 		if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
@@ -103,7 +107,10 @@ func outcome(t *testing.T, path string) (kind, text string) {
 	if len(problems) > 0 {
 		return "problems", b.String()
 	}
-	p.Where, p.Programs = nil, nil // of no interest to one option
+	if p.Level2 {
+		b.WriteString(mosdns.Known().Explain(p))
+	}
+	p.Where, p.Programs, p.Objects = nil, nil, nil // of no interest to one option
 	dump(&b, "", reflect.ValueOf(*p), reflect.ValueOf(*plan.Default()))
 	return "plan", b.String()
 }
@@ -131,7 +138,11 @@ func dump(b *strings.Builder, path string, v, preset reflect.Value) {
 			fmt.Fprintf(b, "%s is empty\n", path)
 		}
 		for i := range v.Len() {
-			dump(b, fmt.Sprintf("%s[%d]", path, i), v.Index(i), reflect.Value{})
+			var none reflect.Value
+			if v.Type() == reflect.TypeFor[[]plan.Listen]() {
+				none = reflect.ValueOf(plan.Listen{})
+			}
+			dump(b, fmt.Sprintf("%s[%d]", path, i), v.Index(i), none)
 		}
 	default:
 		fmt.Fprintf(b, "%s = %#v\n", path, v.Interface())

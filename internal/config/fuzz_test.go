@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, src []byte) {
-		p, problems := Parse("waymark.yaml", src)
+		p, problems := parse("waymark.yaml", src, none)
 		if p == nil && len(problems) == 0 {
 			t.Fatalf("plan %v and %d problems", p, len(problems))
 		}
@@ -32,6 +33,9 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// none is an open of which no file can be read.
+func none(string) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // seed adds the configurations of the golden files.
 func seed(f *testing.F) {

@@ -100,7 +100,6 @@ type text [maxText]byte
 // search is one look-up among the regular expressions.
 type search struct {
 	of     *patterns
-	name   wire.Name
 	either bool   // any that matches will do
 	best   uint32 // the first so far, or none
 	room   *text
@@ -110,7 +109,7 @@ type search struct {
 // findPattern is the value of the first regular expression that matches name, or
 // with either of any.
 func (s *Set) findPattern(name wire.Name, l *wire.Labels, either bool) (value uint32, ok bool) {
-	find := search{of: &s.patterns, name: name, either: either, best: none}
+	find := search{of: &s.patterns, either: either, best: none}
 	inner := false
 	t := &s.table
 	for d := min(l.N, t.tails.deepest()); d >= 0; d-- {
@@ -121,11 +120,11 @@ func (s *Set) findPattern(name wire.Name, l *wire.Labels, either bool) (value ui
 		if at, ok := t.get(l.Hash[i], name[l.Off[i]:len(name)-1], markTail); ok {
 			list := &s.patterns.lists[at]
 			inner = inner || list.inner
-			find.try(list.ids)
+			find.try(name, list.ids)
 		}
 	}
 	if inner {
-		s.patterns.inner.walk(name, func(word uint32) { find.try(s.patterns.byInner[word]) })
+		s.patterns.inner.walk(name, func(word uint32) { find.try(name, s.patterns.byInner[word]) })
 	}
 	if find.room != nil {
 		s.patterns.scratch.Put(find.room)
@@ -136,8 +135,9 @@ func (s *Set) findPattern(name wire.Name, l *wire.Labels, either bool) (value ui
 	return s.patterns.all[find.best].value, true
 }
 
-// try runs the expressions of ids, which ascend, that may be the first.
-func (s *search) try(ids []uint32) {
+// try runs the expressions of ids, which ascend, that may be the first. name is not
+// kept in s, whose text regexp may hold on to: so it may lie on the caller's stack.
+func (s *search) try(name wire.Name, ids []uint32) {
 	if s.either && s.best != none {
 		return
 	}
@@ -149,7 +149,7 @@ func (s *search) try(ids []uint32) {
 			if s.room, _ = s.of.scratch.Get().(*text); s.room == nil {
 				s.room = new(text)
 			}
-			s.text = appendText(s.room[:0], s.name)
+			s.text = appendText(s.room[:0], name)
 		}
 		if s.of.all[id].matches(s.text) {
 			s.best = id

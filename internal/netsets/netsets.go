@@ -96,11 +96,10 @@ type state struct {
 	looked time.Duration
 	seen   bool // a handle was seen
 
-	told    bool // of a failure, at toldAt
-	toldAt  time.Duration
-	untold  uint64 // addresses that failed since then
-	muted   bool   // nothing more is to be said
-	renewed bool   // the set was made anew since it was written to
+	told   bool // of a failure, at toldAt
+	toldAt time.Duration
+	untold uint64 // addresses that failed since then
+	muted  bool   // nothing more is to be said
 }
 
 // NewWriter starts a writer. now is the time since any one moment. Nothing of the

@@ -35,12 +35,12 @@ func newRecent() *recent { return &recent{secret: [2]uint64{rand.Uint64(), rand.
 func (r *recent) slot(t *Target, p netip.Prefix) *atomic.Pointer[written] {
 	a := p.Addr().As16()
 	h := mix(binary.LittleEndian.Uint64(a[:8])^r.secret[0], binary.LittleEndian.Uint64(a[8:])^r.secret[1])
-	h = mix(h^t.sum, r.secret[0]^uint64(p.Bits()))
+	h = mix(h^t.sum, bits.RotateLeft64(r.secret[1], 32)^uint64(p.Bits()))
 	return &r.slots[h%recentSlots]
 }
 
 func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a|1, b|1)
+	hi, lo := bits.Mul64(a, b)
 	return hi ^ lo
 }
 

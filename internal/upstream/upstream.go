@@ -72,6 +72,10 @@ type Server struct {
 	Addr netip.AddrPort
 	TCP  bool   // never by UDP
 	Name string // for Status
+
+	Mark   int    // of its packets (SO_MARK), Linux only; 0 is none
+	Device string // the interface they leave by (SO_BINDTODEVICE), Linux only; empty is any
+	Socks5 string // address of a proxy for TCP; empty is none
 }
 
 // Select is how a group chooses the server to ask.

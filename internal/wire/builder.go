@@ -32,6 +32,7 @@ type Builder struct {
 	Referral bool   // the response delegates: glue below the zone cut has to fit
 
 	q      *Query
+	gen    uint32 // of responses begun
 	buf    []byte
 	n      int
 	full   bool
@@ -47,6 +48,7 @@ type Builder struct {
 // MinBuffer octets.
 func (b *Builder) Begin(q *Query, buf []byte) {
 	b.q, b.buf, b.Flags, b.Referral = q, buf, 0, false
+	b.gen++
 	b.full, b.opts, b.rcode = false, 0, 0
 	b.counts = [4]uint16{}
 	b.dict.used = 0
@@ -56,6 +58,10 @@ func (b *Builder) Begin(q *Query, buf []byte) {
 		b.n = HeaderSize + copy(buf[HeaderSize:], q.Msg[HeaderSize:q.end])
 	}
 }
+
+// Generation is another for each response that was begun: it tells whether a
+// response is still the one that it was.
+func (b *Builder) Generation() uint32 { return b.gen }
 
 // MinBuffer is room enough for header, question, and OPT with all options.
 const MinBuffer = HeaderSize + MaxName + 4 + optSize + 512

@@ -15,6 +15,10 @@ var logRows = []row[plan.Log]{
 		doc: "What is worth a line: `debug`, `info`, `warn` or `error`, and everything more severe.",
 	},
 	{
+		key: "production", value: boolean(func(l *plan.Log) *bool { return &l.JSON }), preset: "false", example: "true",
+		doc: "Write lines of JSON, for machines to read.",
+	},
+	{
 		key: "file", value: path(func(l *plan.Log) *string { return &l.File }), example: "waymark.log",
 		doc: "File to append to; without it, standard error.",
 	},

@@ -40,7 +40,8 @@ const intro = `# Configuration
 <!-- Generated from the tables in internal/config/sections. Change those, then
 run: go test ./internal/config/sections -run TestManual -update -->
 
-A configuration is a YAML file, given with ` + "`-c FILE`" + `. Every section may be left
+A configuration is a file of YAML, or of JSON or TOML where its name ends in
+` + "`.json` or `.toml`, given with `-c FILE`" + `. Every section may be left
 out; what is not configured is off. ` + "`waymark check -c FILE`" + ` tells everything that
 is wrong with a file, each problem with its line and column, and changes nothing.
 
@@ -54,6 +55,29 @@ is wrong with a file, each problem with its line and column, and changes nothing
 - Anchors (` + "`&name`) and aliases (`*name`" + `) may stand for whole values. Merge keys
   (` + "`<<`" + `), tags (` + "`!!str`" + `) and more than one document are refused.
 - The file is UTF-8, indented with spaces, and at most 16 MiB.
+`
+
+const level2 = `
+## Plugins
+
+A file with ` + "`plugins:`" + ` at its top is one of mosdns v5: plugins with ` + "`tag`, `type` and `args`" + `, and
+sequences of rules. Its keys mean what they mean there:
+
+- At the top stand ` + "`log`, `include`, `plugins` and `api`" + `. Sections of this page may stand
+  beside them; queries that come in on ` + "`listen`" + ` enter the program of the sections, and
+  those of a plugin that is a server enter its ` + "`entry`" + `.
+- ` + "`log`" + ` also takes the levels of mosdns: ` + "`dpanic`, `panic` and `fatal` are `error`" + `.
+- A plugin must stand behind those that it refers to. Paths start in the working directory, which
+  ` + "`-d DIR`" + ` sets.
+- Numbers, texts and truth values stand in for one another, and one value for a list of one.
+- Merge keys and standard tags are taken. An unknown key is a problem, as above.
+- ` + "`waymark check --explain -c FILE`" + ` writes any configuration down as plugins.
+
+` + "```yaml" + `
+plugins:
+  - {tag: main, type: sequence, args: [{exec: reject 3}]}
+  - {type: udp_server, args: {entry: main, listen: "127.0.0.1:5353"}}
+` + "```" + `
 `
 
 // Manual is the reference of level 1 in Markdown.
@@ -73,6 +97,7 @@ func Manual() string {
 			writeRows(&b, e.keys, "")
 		}
 	}
+	b.WriteString(level2)
 	b.WriteString("\n## Not in this version yet\n\nThese sections are known, and refused by name: ")
 	names := slices.Clone(later)
 	for i, name := range names {

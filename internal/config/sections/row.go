@@ -145,6 +145,8 @@ func (r *reader) unknown(path string, p tree.Pair, known []string) {
 		what += " in " + spot{path: path}.name()
 	}
 	switch {
+	case path == "" && plan.Nearest(p.Key, slices.Concat(known, plugins)) != "":
+		r.Problem(p.Pos, "write "+plan.Nearest(p.Key, slices.Concat(known, plugins)), "unknown %s", what)
 	case plan.Nearest(p.Key, known) != "":
 		r.Problem(p.Pos, "write "+plan.Nearest(p.Key, known), "unknown %s", what)
 	case r.home(p.Key) != "":

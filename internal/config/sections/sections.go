@@ -32,6 +32,9 @@ var later = []string{
 	"block", "dashboard", "querylog", "recurse", "rules", "sets", "tls",
 }
 
+// plugins are the keys that make a file one of level 2, for who misspells one.
+var plugins = []string{"plugins", "include", "api"}
+
 // Read is ReadTree of a text that is a file of level 1 and nothing else. The plan
 // is nil when a part of the text could not be read at all.
 func Read(file string, src []byte) (*plan.Plan, []plan.Problem) {

@@ -108,15 +108,7 @@ func (f *Forward) Start(r *serve.Request) policy.Next {
 func (m *miss) begin(g *ForwardGroup) {
 	m.group = g
 	k := &m.Key
-	flags := uint16(wire.FlagRD)
-	if k.CD {
-		flags |= wire.FlagCD
-	}
-	q := binary.BigEndian.AppendUint16(m.query[:2], flags)
-	q = append(q, 0, 1, 0, 0, 0, 0, 0, 1)
-	q = append(q, k.Name...)
-	q = binary.BigEndian.AppendUint16(q, k.Type)
-	q = binary.BigEndian.AppendUint16(q, k.Class)
+	q := appendQuestion(m.query[:0], k)
 	m.x.Bare = len(q)
 	q = append(q, 0, 0, wire.TypeOPT, querySize>>8, querySize&0xff, 0, 0, 0x80, 0, 0, 0)
 	if k.Scope.IsValid() {

@@ -29,4 +29,28 @@ type ObjectKind struct {
 }
 
 // ObjectKinds is all types of objects.
-func ObjectKinds() []ObjectKind { return []ObjectKind{} }
+func ObjectKinds() []ObjectKind {
+	return []ObjectKind{
+		object("forward", "asks upstreams", RelayArgs{}, makeRelay),
+		object("cache", "keeps what the rules behind have answered", LazyCacheArgs{}, makeLazyCache),
+		object("fallback", "asks a second program where the first fails or is late", FallbackArgs{}, makeFallback),
+		object("domain_set", "a set of names: expressions, files, other sets", DomainSetArgs{}, newDomainSet),
+		object("ip_set", "a set of addresses: prefixes, files, other sets", IPSetArgs{}, newIPSet),
+		object("hosts", "answers questions for addresses of names", HostsArgs{}, newHosts),
+		object("arbitrary", "answers with records", ArbitraryArgs{}, newArbitrary),
+		object("redirect", "asks for other names in place of some", RedirectArgs{}, newRedirect),
+		object("ecs_handler", "passes on a subnet of the client (RFC 7871)", ECSHandlerArgs{Mask4: 24, Mask6: 48}, newECSHandler),
+		object("reverse_lookup", "remembers the names of addresses, and answers PTR questions with them", ReverseArgs{Size: 65536, TTL: 7200}, newReverse),
+		object("rate_limiter", "matches the queries of clients that are within a rate", RateLimiterArgs{QPS: 20, Burst: 40, Mask4: 32, Mask6: 48}, newRateLimiter),
+		object("sleep", "waits", SleepArgs{}, newSleep),
+	}
+}
+
+// object is the row of a type whose arguments begin as def.
+func object[A any](typ, doc string, def A, made func(e *Env, tag string, args *A) (any, error)) ObjectKind {
+	return ObjectKind{
+		Type: typ, Doc: doc,
+		Args: func() any { a := def; return &a },
+		Make: func(e *Env, tag string, args any) (any, error) { return made(e, tag, args.(*A)) },
+	}
+}

@@ -64,8 +64,8 @@ func TestRouteNone(t *testing.T) {
 
 func TestRouteOrder(t *testing.T) {
 	routes := NewRoutes([]RouteGroup{
-		{For: names(t, "example.")},                             // 1
-		{For: names(t, "example."), Views: []uint16{2, 3}},      // 2
+		{For: names(t, "example.")},                                      // 1
+		{For: names(t, "example."), Views: []uint16{2, 3}},               // 2
 		{For: names(t, "example."), Clients: set("10.0.0.0/8"), Part: 3}, // 3
 		{For: names(t, "example."), Clients: set("10.1.0.0/16"), Part: 4},
 		{For: names(t, "example."), Views: []uint16{3}},

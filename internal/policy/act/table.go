@@ -2,12 +2,17 @@ package act
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/waymark-dns/waymark/internal/cache"
+	"github.com/waymark-dns/waymark/internal/netsets"
 	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/policy/match"
+	"github.com/waymark-dns/waymark/internal/upstream"
 	"github.com/waymark-dns/waymark/internal/wire"
 	"github.com/waymark-dns/waymark/internal/zone"
 )
@@ -26,6 +31,15 @@ type Env struct {
 	Run               *policy.Runner // makes branches
 	Match             *match.Env     // objects by tag, and marks
 	Program           func(tag string) (uint16, error)
+	Level2            bool                 // the programs are of plugins
+	Now               func() time.Duration // as Request.At
+	NewGroup          func(upstream.Config) (*upstream.Group, error)
+	NewCache          func(tag string, c cache.Config) (*cache.Cache, error)
+	Caches            []*LazyCache    // those that were made
+	Log               *slog.Logger    // nil discards
+	Metrics           *Metrics        // of collectors; made by the first where nil
+	targets           *targets        // of redirects
+	NetSets           *netsets.Writer // nil: a rule that would write to sets is an error
 }
 
 // Kind is one action that rules can name.
@@ -47,10 +61,33 @@ func Kinds() []Kind {
 		{"chaos", "", "answers id.server and version.server of class CHAOS, where they are configured", plain(makeChaos)},
 		{"route", "", "finds the group of upstreams that the question is for", plain(func(e *Env) any { return some(e.Routes) })},
 		{"local", "", "answers special-use names and the reverse of private addresses, unless a group of upstreams is for them", plain(func(e *Env) any { return some(e.Local) })},
-		{"cache", "", "answers from the cache; what is not there goes on", plain(func(e *Env) any { return some(e.Cache) })},
-		{"forward", "", "asks the question's group of upstreams; a question without one goes on", plain(func(e *Env) any { return some(e.Forward) })},
+		{"cache", "entries", "answers from the cache; at level 2 what the rules behind have answered is kept", level2(quickLazyCache, plain(func(e *Env) any { return some(e.Cache) }))},
+		{"forward", "addresses", "asks upstreams; without addresses, the question's group of them", level2(quickRelay, plain(func(e *Env) any { return some(e.Forward) }))},
+		{"prefer_ipv4", "", "answers AAAA questions with nothing where the name has A records", makePrefer(wire.TypeA, wire.TypeAAAA)},
+		{"prefer_ipv6", "", "answers A questions with nothing where the name has AAAA records", makePrefer(wire.TypeAAAA, wire.TypeA)},
 		{"refuse", "the number of an extended error (RFC 8914)", "answers REFUSED and says why", makeRefuse},
 		{"reject", "an rcode, by number or mnemonic", "answers with that code and no records", makeReject},
+		{"black_hole", "addresses", "answers questions for addresses with these", makeBlackHole},
+		{"ttl", "seconds, or least-most", "changes the TTLs of the response", makeTTL},
+		{"drop_resp", "", "takes the response away", func(*Env, string) (any, error) { return DropResp{}, nil }},
+		{"sleep", "milliseconds", "waits", makeSleep},
+		{"query_summary", "a title", "logs a line about the response on its way out", makeSummary},
+		{"debug_print", "a title", "logs the query and the response", makeDebugPrint},
+		{"metrics_collector", "a name", "counts queries, errors and how long responses take", makeCollector},
+		{"forward_edns0opt", "codes of options", "hands these EDNS options of the client on to upstreams, and theirs to the client", makeOptions},
+		{"ecs", "an address", "passes on a subnet (RFC 7871): that of the address", makeECS},
+		{"ipset", "set,inet,24 set6,inet6,48: at most one set per family", "adds the addresses in the answer to ipsets", makeNetSet(netsets.ParseIPSet)},
+		{"nftset", "inet,table,set,ipv4_addr,24 inet,table,set6,ipv6_addr,48: at most one set per type", "adds the addresses in the answer to sets of nftables", makeNetSet(netsets.ParseNFTSet)},
+	}
+}
+
+// level2 is the Make of an action that is another at level 2.
+func level2(there, here func(*Env, string) (any, error)) func(*Env, string) (any, error) {
+	return func(e *Env, args string) (any, error) {
+		if e.Level2 {
+			return there(e, args)
+		}
+		return here(e, args)
 	}
 }
 

@@ -1,7 +1,9 @@
 package match
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 
 	"github.com/waymark-dns/waymark/internal/addrset"
@@ -14,6 +16,8 @@ import (
 type DomainSet struct {
 	own    atomic.Pointer[nameset.Set]
 	others []*DomainSet
+
+	exps, files []string // what Reload reads
 }
 
 // NewDomainSet makes a set of its own expressions and of others.
@@ -21,6 +25,43 @@ func NewDomainSet(own *nameset.Set, others ...*DomainSet) *DomainSet {
 	d := &DomainSet{others: others}
 	d.own.Store(own)
 	return d
+}
+
+// LoadDomainSet makes a set of expressions, of those in files, one a line, and of
+// others. Expressions without a kind are of the kind Domain. It keeps the slices.
+func LoadDomainSet(exps, files []string, others ...*DomainSet) (*DomainSet, error) {
+	d := &DomainSet{others: others, exps: exps, files: named(files)}
+	return d, d.Reload()
+}
+
+// named is files without the empty name, which stands for none.
+func named(files []string) []string {
+	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f == "" })
+}
+
+// Files is the files that Reload reads. The caller does not change it.
+func (d *DomainSet) Files() []string { return d.files }
+
+// Reload reads the files of a set that LoadDomainSet made anew. Where one cannot be
+// read the set stays as it was.
+func (d *DomainSet) Reload() error {
+	b := nameset.NewBuilder(len(d.exps))
+	for _, text := range d.exps {
+		x, err := nameset.ParseExpr(text, nameset.Domain)
+		if err == nil {
+			err = b.Add(x, 0)
+		}
+		if err != nil {
+			return fmt.Errorf("reading expression %q: %w", text, err)
+		}
+	}
+	for _, file := range d.files {
+		if err := b.ReadFile(file, nameset.Domain); err != nil {
+			return err
+		}
+	}
+	d.Replace(b.Build())
+	return nil
 }
 
 // Replace puts other expressions in place of its own.
@@ -46,6 +87,8 @@ func (d *DomainSet) Match(name wire.Name, l *wire.Labels) bool {
 type IPSet struct {
 	own    atomic.Pointer[addrset.Set]
 	others []*IPSet
+
+	ips, files []string // what Reload reads
 }
 
 // NewIPSet makes a set of its own prefixes and of others.
@@ -53,6 +96,34 @@ func NewIPSet(own *addrset.Set, others ...*IPSet) *IPSet {
 	s := &IPSet{others: others}
 	s.own.Store(own)
 	return s
+}
+
+// LoadIPSet makes a set of addresses and prefixes, of those in files, one a line,
+// and of others. It keeps the slices.
+func LoadIPSet(ips, files []string, others ...*IPSet) (*IPSet, error) {
+	s := &IPSet{others: others, ips: ips, files: named(files)}
+	return s, s.Reload()
+}
+
+// Files is the files that Reload reads. The caller does not change it.
+func (s *IPSet) Files() []string { return s.files }
+
+// Reload reads the files of a set that LoadIPSet made anew. Where one cannot be read
+// the set stays as it was.
+func (s *IPSet) Reload() error {
+	var own PrefixList
+	for _, text := range s.ips {
+		if err := own.Add(text); err != nil {
+			return err
+		}
+	}
+	for _, file := range s.files {
+		if err := own.ReadFile(file); err != nil {
+			return err
+		}
+	}
+	s.Replace(addrset.New(own))
+	return nil
 }
 
 // Replace puts other prefixes in place of its own.

@@ -67,8 +67,7 @@ type parser struct {
 	max  int       // errors after which the rest of a chunk is left
 	slow bool      // never take the direct path, for tests
 
-	classes bool // any class, not IN alone
-
+	classes bool   // records may be of any class
 	class   uint16 // of the record at hand
 	ttl     uint32
 	ttlSet  bool

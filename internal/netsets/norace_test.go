@@ -1,0 +1,5 @@
+//go:build !race
+
+package netsets
+
+const raceDetector = false
