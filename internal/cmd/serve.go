@@ -19,6 +19,7 @@ import (
 // ServeCmd runs the server until SIGTERM or SIGINT; SIGHUP reloads.
 type ServeCmd struct {
 	Config  string   `short:"c" placeholder:"FILE" xor:"source" help:"Configuration file. What it does not name is off."`
+	Dir     string   `short:"d" placeholder:"DIR" help:"Working directory to change to first; the paths of plugins start in it."`
 	Listen  []string `placeholder:"URL" sep:"none" help:"Address to answer on, such as udp://127.0.0.1:5300. May be repeated. Not with -c."`
 	Zone    []string `placeholder:"NAME=FILE" sep:"none" help:"Zone to serve from a master file, such as example.org=example.org.zone. May be repeated. Not with -c."`
 	Forward []string `placeholder:"ADDRESS" sep:"none" help:"Server to send all other queries to, such as 9.9.9.9 or tcp://192.0.2.1:53. May be repeated. Not with -c."`
@@ -28,6 +29,9 @@ type ServeCmd struct {
 // Run serves. What listens is told on stdout, the program's log goes to standard
 // error or to the file that the configuration names.
 func (c *ServeCmd) Run(stdout io.Writer) error {
+	if err := enter(c.Dir); err != nil {
+		return err
+	}
 	p, problems, err := c.plan()
 	if err != nil {
 		return err
@@ -102,5 +106,9 @@ func openLog(l plan.Log) (*slog.Logger, func(), error) {
 		}
 		out, closeOut = f, func() { _ = f.Close() }
 	}
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})), closeOut, nil
+	opts := &slog.HandlerOptions{Level: level}
+	if l.JSON {
+		return slog.New(slog.NewJSONHandler(out, opts)), closeOut, nil
+	}
+	return slog.New(slog.NewTextHandler(out, opts)), closeOut, nil
 }

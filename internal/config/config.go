@@ -82,6 +82,10 @@ func parse(path string, src []byte, open func(string) ([]byte, error)) (*plan.Pl
 	return checked(p, problems)
 }
 
+// Explain writes a plan down as plugins, whatever it was made of. What comes of
+// plugins alone is a configuration again, which gives an equal plan.
+func Explain(p *plan.Plan) string { return mosdns.Known().Explain(p) }
+
 // checked ends a plan: it gets the program of level 1, or its problems. It adds
 // what plan.Check finds to the problems that a front end found.
 // Where the front end complained already the value is missing or a stand-in,

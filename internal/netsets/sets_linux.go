@@ -211,17 +211,20 @@ func readIPSet(t *Target, s *about, attrs []byte) error {
 				return errors.New("it is of the other family")
 			}
 		case ipsetAttrData:
-			d.Nested(func(d *netlink.AttributeDecoder) error {
-				for d.Next() {
-					if d.Type() == ipsetDataTimeout {
-						s.timeout = time.Duration(d.Uint32()) * time.Second
-					}
-				}
-				return nil
-			})
+			d.Nested(s.readData)
 		}
 	}
 	return d.Err()
+}
+
+// readData reads what an ipset was made with.
+func (s *about) readData(d *netlink.AttributeDecoder) error {
+	for d.Next() {
+		if d.Type() == ipsetDataTimeout {
+			s.timeout = time.Duration(d.Uint32()) * time.Second
+		}
+	}
+	return nil
 }
 
 func (k *kernelSets) add(t *Target, s about, addrs []netip.Addr) (narrow bool, err error) {

@@ -79,7 +79,11 @@ func Sort(problems []Problem) {
 
 func (c *checker) listeners() {
 	if len(c.plan.Listen) == 0 {
-		c.add(c.plan.At("listen"), "name at least one, such as udp://127.0.0.1:53", "no address to listen on")
+		mend := "name at least one, such as udp://127.0.0.1:53"
+		if c.plan.Level2 {
+			mend = "add a plugin of type udp_server"
+		}
+		c.add(c.plan.At("listen"), mend, "no address to listen on")
 	}
 	first := map[string]Pos{}
 	for _, l := range c.plan.Listen {

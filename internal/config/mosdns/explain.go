@@ -21,6 +21,9 @@ func (t Tables) Explain(p *plan.Plan) string {
 	e := &explainer{tables: t}
 	if p.Level2 {
 		e.log(p)
+	} else {
+		e.line(0, "# The program that the sections compile to. Zones, upstreams and all other data")
+		e.line(0, "# stay in the sections.")
 	}
 	e.line(0, "plugins:")
 	objects, programs := p.Objects, p.Programs

@@ -2,6 +2,7 @@ package mosdns
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 // FuzzLoad: any text gives a plan or problems that stand in it, and what Explain
 // writes of a plan is that plan again.
 func FuzzLoad(f *testing.F) {
+	formats := []string{".yaml", ".toml", ".json"}
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
 		f.Fatal(err)
@@ -21,13 +23,10 @@ func FuzzLoad(f *testing.F) {
 			f.Fatal(err)
 		}
 		first := archive.Files[0]
-		f.Add(first.Data, strings.HasSuffix(first.Name, ".toml"))
+		f.Add(first.Data, byte(max(0, slices.Index(formats, filepath.Ext(first.Name)))))
 	}
-	f.Fuzz(func(t *testing.T, src []byte, toml bool) {
-		path := "config.yaml"
-		if toml {
-			path = "config.toml"
-		}
+	f.Fuzz(func(t *testing.T, src []byte, format byte) {
+		path := "config" + formats[int(format)%len(formats)]
 		p, problems := load(path, src, none)
 		lines := strings.Count(string(src), "\n") + 1
 		for _, problem := range problems {

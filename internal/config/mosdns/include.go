@@ -21,6 +21,9 @@ func (f *file) includes(n *tree.Node) {
 	for _, item := range items(n) {
 		var text string
 		d.into(item, &text, "include")
+		if item.Kind != tree.Scalar && item.Kind != tree.Null {
+			continue // there is no more to say
+		}
 		names := []string{text}
 		if item == n {
 			names = strings.Split(text, ",") // a lone text is a list as well
@@ -38,8 +41,6 @@ func (f *file) include(at *tree.Node, name string) {
 		f.Whole = false
 	}
 	switch {
-	case at.Kind == tree.Broken:
-		return
 	case name == "":
 		problem("name a file", "include: the name is empty")
 		return
@@ -66,6 +67,6 @@ func (f *file) include(at *tree.Node, name string) {
 	if !whole {
 		f.Whole = false
 	}
+	f.included = append(f.included, sub.src)
 	sub.top(roots, false)
-	f.problems = append(f.problems, sub.src.Sorted()...)
 }

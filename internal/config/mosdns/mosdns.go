@@ -96,7 +96,11 @@ func (l Loader) Read(s *tree.Source, roots []*tree.Node, p *plan.Plan) []plan.Pr
 	f := &file{world: w, src: s, path: []string{s.File}}
 	f.top(roots, true)
 	w.lost()
-	return w.problems
+	var problems []plan.Problem
+	for _, sub := range w.included {
+		problems = append(problems, sub.Sorted()...)
+	}
+	return problems
 }
 
 // is tells what a tag stands for.
@@ -122,10 +126,10 @@ type world struct {
 	tags     map[string]thing
 	plugins  int // read so far
 	order    int // of the last program or object
-	files    int // included so far
-	slept    bool
+	files    int // named to be included so far
+	included []*tree.Source
+	slept    bool // the preset is in the plan
 	missing  []missing
-	problems []plan.Problem // of included files
 }
 
 // missing is a reference to a tag that was not there.

@@ -149,6 +149,8 @@ func (f *file) unknownWord(t plan.Term, what string, known, all []string) {
 	}
 	mend := ""
 	switch near := plan.Nearest(t.Name, slices.Concat(known, all)); {
+	case strings.Contains(t.Name, "\t"):
+		mend = "put a space behind the name, not a tab"
 	case f.tags[t.Name].pos.File != "":
 		mend = "write $" + t.Name
 	case near != "":

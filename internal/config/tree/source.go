@@ -103,7 +103,7 @@ func (s *Source) Parse(src []byte) (roots []*Node, whole bool) {
 	case ".toml":
 		return s.one(text, s.toml)
 	}
-	return s.yaml(text)
+	return s.yaml()
 }
 
 // one reads a text that is all or nothing.

@@ -31,13 +31,18 @@ type yaml struct {
 }
 
 // yaml is Parse for YAML.
-func (s *Source) yaml(text string) (roots []*Node, whole bool) {
+func (s *Source) yaml() (roots []*Node, whole bool) {
 	if bad := s.refused(true); len(bad) > 0 {
 		roots, _ = s.parts(bad)
 		return roots, false
 	}
+	for i, line := range s.lines {
+		if strings.Contains(line, "\t") && strings.Trim(line, " \t") == "" {
+			s.lines[i] = "" // the library takes a lone tab for indentation
+		}
+	}
 	t := &yaml{s: s, anchors: map[string]*Node{}}
-	root, trouble := t.parse(text, 0)
+	root, trouble := t.parse(strings.Join(s.lines, "\n"), 0)
 	if trouble == nil {
 		if s.keyed(root) {
 			roots = []*Node{root}
@@ -202,6 +207,7 @@ func (t *yaml) tagged(n *ast.TagNode) *Node {
 		t.s.Problem(t.pos(n.Start), "remove it", "tag %s has no meaning here", name)
 	case !strings.HasPrefix(name, "!!"):
 		t.s.Problem(t.pos(n.Start), "put a value that starts with ! in quotes", "tag %s has no meaning here", name)
+		return &Node{Kind: Broken, Pos: t.pos(n.Start), size: 1}
 	case name == "!!str" && value.Kind == Scalar:
 		text := *value
 		text.Plain = false

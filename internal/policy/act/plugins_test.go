@@ -1,0 +1,205 @@
+package act
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/miekg/dns"
+
+	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/match"
+	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/wire"
+)
+
+func plainEnv() *Env {
+	return &Env{Match: &match.Env{Objects: map[string]any{}, Marks: &match.Marks{}}}
+}
+
+// made is an action with its arguments.
+func made(t testing.TB, e *Env, name, args string) any {
+	t.Helper()
+	for _, k := range Kinds() {
+		if k.Name == name {
+			a, err := k.Make(e, args)
+			if err != nil {
+				t.Fatalf("%s %s: %v", name, args, err)
+			}
+			return a
+		}
+	}
+	t.Fatalf("no action %s", name)
+	return nil
+}
+
+// objectOf makes an object of that type; set changes its arguments.
+func objectOf[A any](t testing.TB, e *Env, typ string, set func(*A)) (any, error) {
+	t.Helper()
+	for _, k := range ObjectKinds() {
+		if k.Type == typ {
+			args := k.Args().(*A)
+			set(args)
+			return k.Make(e, "tag", args)
+		}
+	}
+	t.Fatalf("no object %s", typ)
+	return nil, nil
+}
+
+// mustObject is objectOf without an error.
+func mustObject[A any](t testing.TB, e *Env, typ string, set func(*A)) any {
+	t.Helper()
+	o, err := objectOf(t, e, typ, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// rule is a rule with that action.
+func rule(action any) policy.Rule {
+	var r policy.Rule
+	r.Do, _ = action.(policy.Step)
+	r.Start, _ = action.(policy.Starter)
+	r.After, _ = action.(policy.Finisher)
+	return r
+}
+
+// answers is a step with a response of its own, records in each section, that does
+// not end the program.
+func answers(t testing.TB, rcode wire.Rcode, flags uint16, sections ...string) step {
+	t.Helper()
+	m := new(dns.Msg)
+	m.SetQuestion("www.example.", dns.TypeA)
+	for i, into := range []*[]dns.RR{&m.Answer, &m.Ns, &m.Extra} {
+		if i >= len(sections) {
+			break
+		}
+		for line := range strings.Lines(sections[i]) {
+			rr, err := dns.NewRR(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*into = append(*into, rr)
+		}
+	}
+	msg, err := m.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(r *serve.Request) policy.Next {
+		r.Empty()
+		if !r.Reply.AddMessage(msg) {
+			t.Error("the response is not sound")
+		}
+		r.Reply.Flags |= flags
+		r.Finish(rcode)
+		return policy.Go
+	}
+}
+
+// asks is a request for "name" and a type over UDP.
+func asks(t testing.TB, name string, typ uint16, with ...how) *serve.Request {
+	t.Helper()
+	return received(t, "192.0.2.7", overUDP, query(t, name, typ, with...))
+}
+
+func class(n uint16) how { return func(m *dns.Msg) { m.Question[0].Qclass = n } }
+
+// done runs a program and returns the response as the client gets it.
+func done(t testing.TB, r *serve.Request, rules ...policy.Rule) *dns.Msg {
+	t.Helper()
+	if got := program(rules...).Serve(r); got != serve.Done {
+		t.Fatalf("Serve says %d", got)
+	}
+	return fitted(t, r)
+}
+
+// section is records as text, one a line.
+func section(all []dns.RR) string {
+	var lines []string
+	for _, rr := range all {
+		lines = append(lines, strings.ReplaceAll(rr.String(), "\t", " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// checkGoesOn checks that an action leaves a request as it is: there is no response,
+// and one that is there stays.
+func checkGoesOn(t testing.TB, action any, r *serve.Request) {
+	t.Helper()
+	a := action.(policy.Step)
+	if next := a.Do(r); next != policy.Go || r.Out != nil {
+		t.Errorf("%v: next %d, response %x", r.Ask.Name, next, r.Out)
+	}
+	answers(t, wire.NXDomain, 0)(r)
+	if next := a.Do(r); next != policy.Go || r.Out == nil || r.Reply.Rcode() != wire.NXDomain {
+		t.Errorf("%v: next %d, the response that was there is now %x", r.Ask.Name, next, r.Out)
+	}
+}
+
+// checkMade checks what an action that sets a response has done.
+func checkMade(t testing.TB, r *serve.Request, next policy.Next, m *dns.Msg) {
+	t.Helper()
+	if next != policy.Go || m.Rcode != 0 || m.Authoritative || r.Note.Source != serve.SourceLocal {
+		t.Errorf("next %d, source %v, response\n%v", next, r.Note.Source, m)
+	}
+}
+
+func TestObjectKinds(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range ObjectKinds() {
+		if seen[k.Type] || k.Doc == "" || k.Make == nil {
+			t.Errorf("row %s: a type of its own, words, and Make", k.Type)
+		}
+		seen[k.Type] = true
+	}
+}
+
+func TestRefusedArguments(t *testing.T) {
+	for _, c := range [][3]string{
+		{"black_hole", "192.0.2.1 nonsense", "nonsense"},
+		{"ttl", "", "TTL"},
+		{"ttl", "5 6", "5 6"},
+		{"ttl", "-5", "TTL"},
+		{"ttl", "5-", "TTL"},
+		{"ttl", "4294967296", "4294967296"},
+		{"sleep", "long", "long"},
+		{"metrics_collector", " ", "name"},
+		{"forward_edns0opt", "8 65536", "65536"},
+		{"ecs", "nonsense", "nonsense"},
+	} {
+		if _, err := kind(t, c[0]).Make(plainEnv(), c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
+			t.Errorf("%s %q: error %v, which should tell of %s", c[0], c[1], err, c[2])
+		}
+	}
+	e := plainEnv()
+	for name, err := range map[string]error{
+		"hosts entry":       second(objectOf(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{"a.example 192.0.2"} })),
+		"hosts empty entry": second(objectOf(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{" "} })),
+		"hosts kind":        second(objectOf(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{"x:a 192.0.2.1"} })),
+		"hosts file":        second(objectOf(t, e, "hosts", func(a *HostsArgs) { a.Files = []string{"/nonexistent"} })),
+		"arbitrary rule":    second(objectOf(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Rules = []string{"a. A x"} })),
+		"arbitrary name":    second(objectOf(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Rules = []string{"a A 192.0.2.1"} })),
+		"arbitrary include": second(objectOf(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Rules = []string{"$INCLUDE /etc/hostname"} })),
+		"arbitrary file":    second(objectOf(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Files = []string{"/nonexistent"} })),
+		"redirect one":      second(objectOf(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"a.example"} })),
+		"redirect three":    second(objectOf(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"a.example b.example c"} })),
+		"redirect name":     second(objectOf(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"a.example b..example"} })),
+		"rate mask4":        second(objectOf(t, e, "rate_limiter", func(a *RateLimiterArgs) { a.Mask4 = 33 })),
+		"rate mask6":        second(objectOf(t, e, "rate_limiter", func(a *RateLimiterArgs) { a.Mask6 = -1 })),
+		"sleep":             second(objectOf(t, e, "sleep", func(a *SleepArgs) { a.Duration = -1 })),
+		"ecs mask4":         second(objectOf(t, e, "ecs_handler", func(a *ECSHandlerArgs) { a.Mask4 = 33 })),
+		"ecs preset":        second(objectOf(t, e, "ecs_handler", func(a *ECSHandlerArgs) { a.Preset = "192.0.2.0/24" })),
+		"domain_set kind":   second(objectOf(t, e, "domain_set", func(a *DomainSetArgs) { a.Exps = []string{"x:a"} })),
+		"domain_set set":    second(objectOf(t, e, "domain_set", func(a *DomainSetArgs) { a.Sets = []string{"nobody"} })),
+		"ip_set address":    second(objectOf(t, e, "ip_set", func(a *IPSetArgs) { a.IPs = []string{"192.0.2"} })),
+		"ip_set set":        second(objectOf(t, e, "ip_set", func(a *IPSetArgs) { a.Sets = []string{"nobody"} })),
+	} {
+		if err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+func second(_ any, err error) error { return err }
