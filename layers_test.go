@@ -56,18 +56,19 @@ var heights = map[string]int{
 	"internal/policy/act":       5,
 	// Assembly.
 	"internal/plan":            6,
-	"internal/config/sections": 7,
-	"internal/config/mosdns":   7,
-	"internal/config":          8,
-	"internal/api":             8,
-	"internal/api/ui":          8,
-	"internal/control":         8,
-	"internal/app":             9,
-	"internal/bench/load":      10,
-	"internal/bench/compare":   10,
-	"internal/bench/cost":      10,
-	"internal/cmd":             11,
-	"":                         12, // main.go
+	"internal/config/tree":     7,
+	"internal/config/sections": 8,
+	"internal/config/mosdns":   8,
+	"internal/config":          9,
+	"internal/api":             9,
+	"internal/api/ui":          9,
+	"internal/control":         9,
+	"internal/app":             10,
+	"internal/bench/load":      11,
+	"internal/bench/compare":   11,
+	"internal/bench/cost":      11,
+	"internal/cmd":             12,
+	"":                         13, // main.go
 }
 
 // meetings lists the engines that an engine may import; any other two engines
@@ -94,7 +95,8 @@ var doors = map[string][]string{
 	"github.com/miekg/dns":                {"internal/zone/zonefile", "internal/zone/zonecheck", "internal/zone/sign", "internal/testkit", "internal/cmd"},
 	"github.com/quic-go/quic-go":          {"internal/listen", "internal/upstream"},
 	"github.com/caddyserver/certmagic":    {"internal/certs"},
-	"github.com/goccy/go-yaml":            {"internal/config", "internal/config/sections", "internal/config/mosdns"},
+	"github.com/goccy/go-yaml":            {"internal/config/tree"},
+	"github.com/pelletier/go-toml/v2":     {"internal/config/tree"},
 	"github.com/parquet-go/parquet-go":    {"internal/qlog"},
 	"github.com/prometheus/client_golang": {"internal/app", "internal/api"},
 	"github.com/alecthomas/kong":          {"internal/cmd", ""},

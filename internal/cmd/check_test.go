@@ -35,3 +35,35 @@ func TestCheckCmd(t *testing.T) {
 		t.Errorf("missing file: %v", err)
 	}
 }
+
+// TestCheckDir: -d comes first, and --explain prints what can be loaded again.
+func TestCheckDir(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("conf", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"conf/a.yaml": "include: b.yaml\nplugins: [{type: udp_server, args: {entry: main, listen: \"127.0.0.1:53\"}}]\n",
+		"conf/b.yaml": "plugins: [{tag: main, type: sequence, args: {exec: reject}}]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := (&CheckCmd{Config: "conf/a.yaml"}).Run(&strings.Builder{}); !errors.Is(err, ErrSilent) {
+		t.Errorf("the include was found from above: %v", err)
+	}
+	if err := (&CheckCmd{Config: "a.yaml", Dir: "none"}).Run(&strings.Builder{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing folder: %v", err)
+	}
+	var out, again strings.Builder
+	if err := (&CheckCmd{Config: "a.yaml", Dir: "conf", Explain: true}).Run(&out); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("c.yaml", []byte(out.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&CheckCmd{Config: "c.yaml", Explain: true}).Run(&again); err != nil || out.String() != again.String() {
+		t.Errorf("%v: %s then %s", err, out.String(), again.String())
+	}
+}

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,5 +37,24 @@ func TestServeFlags(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestLogJSON: lines of JSON where they are asked for.
+func TestLogJSON(t *testing.T) {
+	for _, c := range []struct {
+		json bool
+		want string
+	}{{true, `"msg":"hello"`}, {false, "msg=hello"}} {
+		file := filepath.Join(t.TempDir(), "log")
+		log, closeLog, err := openLog(plan.Log{Level: "info", File: file, JSON: c.json})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info("hello")
+		closeLog()
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), c.want) {
+			t.Errorf("got %q, want %q: %v", text, c.want, err)
+		}
 	}
 }

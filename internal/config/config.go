@@ -59,7 +59,7 @@ func Parse(path string, src []byte) (*plan.Plan, []plan.Problem) {
 	return parse(path, src, read)
 }
 
-// parse reads both levels, which may stand in one file. open reads the files that
+// parse reads both levels, parts of which may stand in one file. open reads the files that
 // it includes.
 func parse(path string, src []byte, open func(string) ([]byte, error)) (*plan.Plan, []plan.Problem) {
 	s := &tree.Source{File: path, Loose: mosdns.Peek(src)}
@@ -68,7 +68,7 @@ func parse(path string, src []byte, open func(string) ([]byte, error)) (*plan.Pl
 	var problems []plan.Problem
 	var p *plan.Plan
 	if found || s.Loose {
-		p = sections.ReadTree(s, level1)
+		p = sections.ReadTree(s, beside(s, level1))
 		loader := mosdns.Loader{Tables: mosdns.Known(), Open: open, Whole: whole}
 		problems = loader.Read(s, level2, p)
 	} else {
@@ -86,7 +86,7 @@ func parse(path string, src []byte, open func(string) ([]byte, error)) (*plan.Pl
 // plugins alone is a configuration again, which gives an equal plan.
 func Explain(p *plan.Plan) string { return mosdns.Known().Explain(p) }
 
-// checked ends a plan: it gets the program of level 1, or its problems. It adds
+// checked ends a plan: one of level 1 gets its program. It adds
 // what plan.Check finds to the problems that a front end found.
 // Where the front end complained already the value is missing or a stand-in,
 // and there is no more to say; that does not go for the place of the file as a
@@ -101,31 +101,37 @@ func checked(p *plan.Plan, problems []plan.Problem) (*plan.Plan, []plan.Problem)
 			problems = append(problems, problem)
 		}
 	}
-	problems = append(problems, addProgram(p)...)
 	plan.Sort(problems)
+	if !p.Level2 {
+		p.Programs = sections.Programs()
+	}
 	return p, problems
 }
 
-// addProgram puts the program of level 1 in front, where a listener has no entry
-// of its own.
-func addProgram(p *plan.Plan) (problems []plan.Problem) {
-	if p.Level2 && !slices.ContainsFunc(p.Listen, func(l plan.Listen) bool { return l.Entry == "" }) {
-		return nil
+// alone are the sections that cannot stand beside plugins, where a query meets
+// what is written in its sequence and nothing else, and what is the way there.
+var alone = map[string]string{
+	"listen":  "add a plugin of type udp_server or tcp_server",
+	"forward": "add a plugin of type forward",
+	"cache":   "add a plugin of type cache",
+	"access":  "write a rule with client_ip",
+	"limits":  "add a plugin of type rate_limiter",
+	"views":   "write rules with client_ip",
+}
+
+// beside takes the sections out that cannot stand beside plugins, and tells of
+// them.
+func beside(s *tree.Source, roots []*tree.Node) []*tree.Node {
+	for _, root := range roots {
+		root.Pairs = slices.DeleteFunc(root.Pairs, func(p tree.Pair) bool {
+			mend, ok := alone[p.Key]
+			if ok {
+				s.Problem(p.Pos, mend, "section %s cannot stand beside plugins in this version", p.Key)
+			}
+			return ok
+		})
 	}
-	programs := sections.Programs()
-	taken := func(name string, pos plan.Pos) {
-		if name == programs[0].Name {
-			problems = append(problems, plan.Problem{Pos: pos, Text: "plugin " + name + ": this is the tag of the program that listeners under listen have", Mend: "choose another"})
-		}
-	}
-	for _, program := range p.Programs {
-		taken(program.Name, program.Pos)
-	}
-	for _, o := range p.Objects {
-		taken(o.Tag, o.Pos)
-	}
-	p.Programs = append(programs, p.Programs...)
-	return problems
+	return roots
 }
 
 // Flags stand for a configuration file on the command line. What they leave

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/waymark-dns/waymark/internal/config/mosdns"
+	"github.com/waymark-dns/waymark/internal/config/sections"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -108,9 +109,6 @@ func outcome(t *testing.T, path string) (kind, text string) {
 		return "problems", b.String()
 	}
 	if p.Level2 {
-		if p.Programs[0].Order == 0 {
-			p.Programs[0].Rules = nil // those of the sections, which have tests of their own
-		}
 		b.WriteString(mosdns.Known().Explain(p))
 	}
 	p.Where, p.Programs, p.Objects = nil, nil, nil // of no interest to one option
@@ -149,5 +147,58 @@ func dump(b *strings.Builder, path string, v, preset reflect.Value) {
 		}
 	default:
 		fmt.Fprintf(b, "%s = %#v\n", path, v.Interface())
+	}
+}
+
+// TestManualLoads: the examples of plugins in the manual are configurations without
+// problems.
+func TestManualLoads(t *testing.T) {
+	found := 0
+	for _, block := range strings.Split(sections.Manual(), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		if !strings.HasPrefix(text, "plugins:") {
+			continue
+		}
+		found++
+		if _, problems := parse("waymark.yaml", []byte(text), none); len(problems) > 0 {
+			t.Errorf("%s: %v", text, problems)
+		}
+	}
+	if found == 0 {
+		t.Error("no example of plugins")
+	}
+}
+
+// TestExplain: level 1 as the program that it compiles to, with the reasons.
+func TestExplain(t *testing.T) {
+	p, problems := Parse("waymark.yaml", []byte("listen: [udp://127.0.0.1, tcp://127.0.0.1]\n"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	p.Programs[0].Rules = p.Programs[0].Rules[:3]
+	want := `# The program that the sections compile to. Zones, upstreams and all other data
+# stay in the sections.
+plugins:
+  - tag: default
+    type: sequence
+    args:
+      # who is asking is settled first, so that no other rule can be reached around it
+      - exec: access
+      # whoever asks too much is held back before there is any work to do
+      - exec: limits
+      # a zone is given away by permission only, and there is none to give yet
+      - matches: transfer
+        exec: reject REFUSED
+  - type: udp_server
+    args:
+      entry: default
+      listen: "127.0.0.1:53"
+  - type: tcp_server
+    args:
+      entry: default
+      listen: "127.0.0.1:53"
+`
+	if got := Explain(p); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

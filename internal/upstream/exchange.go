@@ -225,7 +225,7 @@ func (w want) flags(tcp, opt bool) (f tryFlags) {
 // message copies the query. x.mu is held.
 func (x *Exchange) message(dst []byte, bare bool) []byte {
 	if bare {
-		return appendBare(dst, x.Query, x.Bare)
+		return stripOPT(append(dst, x.Query[:x.Bare]...))
 	}
 	return append(dst, x.Query...)
 }

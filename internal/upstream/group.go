@@ -72,14 +72,15 @@ func (g *Group) Start(x *Exchange) {
 	if c := g.credit.Load(); c < maxHedgeCredit {
 		g.credit.Add(1)
 	}
-	asked := g.ask(x, gen, now, want{})
+	if g.mayProbe(now, count) {
+		g.askAndProbe(x, gen, now, count)
+	} else {
+		g.ask(x, gen, now, want{})
+	}
 	if g.cfg.Select == Race {
 		for range min(g.cfg.Race, len(g.servers)) - 1 {
 			g.ask(x, gen, now, want{})
 		}
-	}
-	if s := g.probed(now, asked, count); s != nil {
-		g.probe(s, x, gen, now)
 	}
 }
 
@@ -96,18 +97,22 @@ func (g *Group) admit(x *Exchange) error {
 	return nil
 }
 
-// probe sends a duplicate of x, where it is still in flight, to learn how s does.
-// Its answer is nobody's.
-func (g *Group) probe(s *server, x *Exchange, gen uint32, now time.Duration) {
+// askAndProbe asks for x, and then sends a duplicate to another server, to learn
+// how that does. Its answer is nobody's.
+func (g *Group) askAndProbe(x *Exchange, gen uint32, now time.Duration, count uint64) {
 	var room [queryRoom]byte
-	if !x.enter(gen) {
+	msg := append(room[:0], x.Query...) // now, while x cannot have ended
+	sl := slot{sent: now, end: uint16(x.job.end)}
+	bare := x.Bare
+	s := g.probed(now, g.ask(x, gen, now, want{}), count)
+	if s == nil {
 		return
 	}
-	bare := x.Bare > 0 && !s.speaksEDNS(now)
-	opt := x.Bare > 0 && !bare
-	sl := slot{sent: now, end: uint16(x.job.end), flags: want{}.flags(s.cfg.TCP, opt)}
-	msg := x.message(room[:0], bare)
-	x.mu.Unlock()
+	opt := bare > 0
+	if opt && !s.speaksEDNS(now) {
+		msg, opt = stripOPT(msg[:bare]), false
+	}
+	sl.flags = want{}.flags(s.cfg.TCP, opt)
 	e := event{due: now + s.timeout(0, s.cfg.TCP), kind: tryDue}
 	if s.send(msg, &sl, g.dice.throw(), &e) {
 		g.add(&e)

@@ -452,9 +452,8 @@ func TestStorm(t *testing.T) {
 			}
 			return answer(q)
 		}
-		a, b := newFake(t, lossy), newFake(t, lossy)
-		newStream(t, a.addr, answerAll)
-		newStream(t, b.addr, half)
+		a, _ := newPair(t, lossy, answerAll)
+		b, _ := newPair(t, lossy, half)
 		r := newRig(t, func(c *Config) { c.Servers = append(c.Servers, Server{Addr: closedPort(t)}) }, a, b)
 		r.storm(8, 300, closing)
 	}

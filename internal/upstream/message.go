@@ -23,12 +23,10 @@ func questionEnd(q []byte) int {
 	return end + 4
 }
 
-// appendBare appends the query without its last record, which is OPT and begins
-// at bare.
-func appendBare(dst, query []byte, bare int) []byte {
-	dst = append(dst, query[:bare]...)
-	binary.BigEndian.PutUint16(dst[10:], binary.BigEndian.Uint16(dst[10:])-1)
-	return dst
+// stripOPT completes a query whose last record, OPT, was cut off.
+func stripOPT(q []byte) []byte {
+	binary.BigEndian.PutUint16(q[10:], binary.BigEndian.Uint16(q[10:])-1)
+	return q
 }
 
 // mixCase gives the letters of a name random case.

@@ -35,6 +35,7 @@ const (
 	probeEvery     = 5 * time.Second
 	probeEveryBad  = 500 * time.Millisecond // while it has a penalty
 	probeQueries   = 64
+	probeLook      = probeEveryBad / 4 // how often that is looked at
 	unknownRTT     = 50 * time.Millisecond // guessed, for the choice
 	knownSamples   = 8                     // answers until p95 says something
 	forgetEDNS     = 15 * time.Minute
@@ -230,19 +231,19 @@ func (g *Group) candidate(i int, now time.Duration, tie uint32) candidate {
 	return c
 }
 
+// mayProbe tells whether some server may be due to be measured.
+func (g *Group) mayProbe(now time.Duration, count uint64) bool {
+	return len(g.servers) > 1 && (count%probeQueries == 0 || now >= time.Duration(g.probeAt.Load()))
+}
+
 // probed is the server that is measured with a duplicate of a query that went to
 // server asked, nil where none is due.
 func (g *Group) probed(now time.Duration, asked int, count uint64) *server {
-	if len(g.servers) < 2 {
-		return nil
-	}
 	turn := -1
 	if count%probeQueries == 0 {
 		turn = int(count/probeQueries) % len(g.servers)
-	}
-	look := g.probeAt.Load()
-	if turn < 0 && (now < time.Duration(look) || !g.probeAt.CompareAndSwap(look, int64(now+probeEveryBad/4))) {
-		return nil
+	} else if look := g.probeAt.Load(); !g.probeAt.CompareAndSwap(look, int64(now+probeLook)) {
+		return nil // somebody else does
 	}
 	for i, s := range g.servers {
 		if i == asked || g.cfg.Select != Fastest && s.penaltyAt(now) == 0 {

@@ -29,9 +29,26 @@ func newStream(t testing.TB, addr netip.AddrPort, serve func(n int, c net.Conn))
 	t.Helper()
 	l, err := net.Listen("tcp4", addr.String())
 	if err != nil {
-		t.Skip("the TCP port of that number is taken:", err)
+		t.Fatal(err)
 	}
-	s := &stream{listener: l, conns: make(chan int, 100)}
+	return serveStream(t, l, serve)
+}
+
+// newPair is a fake server on one port of both.
+func newPair(t testing.TB, respond func(q query) [][]byte, serve func(n int, c net.Conn)) (*fake, *stream) {
+	t.Helper()
+	for range 10 {
+		f := newFake(t, respond)
+		if l, err := net.Listen("tcp4", f.addr.String()); err == nil {
+			return f, serveStream(t, l, serve)
+		}
+	}
+	t.Fatal("no port is free for both")
+	panic("unreachable")
+}
+
+func serveStream(t testing.TB, l net.Listener, serve func(n int, c net.Conn)) *stream {
+	s := &stream{listener: l, conns: make(chan int, 1<<14)}
 	s.addr = l.Addr().(*net.TCPAddr).AddrPort()
 	s.done.Go(func() { s.acceptLoop(serve) })
 	t.Cleanup(s.close)
@@ -111,8 +128,7 @@ func onlyTCP(t testing.TB, servers ...*stream) *rig {
 }
 
 func TestTruncating(t *testing.T) {
-	f := newFake(t, func(q query) [][]byte { return [][]byte{truncate(q.msg)} })
-	s := newStream(t, f.addr, answerAll)
+	f, s := newPair(t, func(q query) [][]byte { return [][]byte{truncate(q.msg)} }, answerAll)
 	r := newRig(t, nil, f)
 	for range 3 {
 		if w := r.good("www.example.", 0); w.Tries != 2 {
@@ -357,7 +373,7 @@ func TestTCPTimeoutOfOne(t *testing.T) {
 // More than 16 spoofed responses on a socket: its port is known, so what waits
 // there goes on by TCP.
 func TestSpoofFlood(t *testing.T) {
-	f := newFake(t, func(q query) [][]byte {
+	f, s := newPair(t, func(q query) [][]byte {
 		var all [][]byte
 		for i := range maxSpoofs + 1 {
 			m := reply(q.msg, wire.NoError)
@@ -365,8 +381,7 @@ func TestSpoofFlood(t *testing.T) {
 			all = append(all, m)
 		}
 		return append(all, reply(q.msg, wire.NXDomain)) // who guesses right comes too late
-	})
-	s := newStream(t, f.addr, answerAll)
+	}, answerAll)
 	r := newRig(t, func(c *Config) { c.Sockets = 1 }, f)
 	r.good("www.example.", 0)
 	first := f.next(t)

@@ -21,6 +21,9 @@ func (t Tables) Explain(p *plan.Plan) string {
 	e := &explainer{tables: t}
 	if p.Level2 {
 		e.log(p)
+		if len(p.Zones) > 0 || p.Server != plan.DefaultServer() || p.Metrics.Listen.IsValid() || p.Control.Path != "" {
+			e.line(0, "# The sections beside the plugins are not shown.")
+		}
 	} else {
 		e.line(0, "# The program that the sections compile to. Zones, upstreams and all other data")
 		e.line(0, "# stay in the sections.")

@@ -38,7 +38,7 @@ type (
 		Upstreams  []serverRow `key:"upstreams"`
 		Concurrent int         `key:"concurrent"`
 		Socks5     string      `key:"socks5"`
-		made       bool
+		Made       bool        // not of the configuration
 	}
 	oddArgs struct {
 		Size  uint16  `key:"size"`

@@ -63,9 +63,9 @@ const level2 = `
 A file with ` + "`plugins:`" + ` at its top is one of mosdns v5: plugins with ` + "`tag`, `type` and `args`" + `, and
 sequences of rules. Its keys mean what they mean there:
 
-- At the top stand ` + "`log`, `include`, `plugins` and `api`" + `. Sections of this page may stand
-  beside them; queries that come in on ` + "`listen`" + ` enter the program of the sections, and
-  those of a plugin that is a server enter its ` + "`entry`" + `.
+- At the top stand ` + "`log`, `include`, `plugins` and `api`" + `. Of the sections of this page,
+  ` + "`zones`, `server`, `metrics` and `control`" + ` may stand beside them; a sequence answers from the zones
+  with ` + "`exec: zone`" + `. Everyone may ask, unless a rule says otherwise.
 - ` + "`log`" + ` also takes the levels of mosdns: ` + "`dpanic`, `panic` and `fatal` are `error`" + `.
 - A plugin must stand behind those that it refers to. Paths start in the working directory, which
   ` + "`-d DIR`" + ` sets.

@@ -125,30 +125,23 @@ func (t *tomlReader) value(n *unstable.Node, near plan.Pos, depth int) *Node {
 	switch n.Kind {
 	case unstable.Array:
 		l := &Node{Kind: List, Pos: near}
-		items := n.Children()
-		for items.Next() {
-			if items.Node().Kind != unstable.Comment {
-				l.Items = append(l.Items, t.value(items.Node(), near, depth+1))
-			}
+		for items := n.Children(); items.Next(); {
+			l.Items = append(l.Items, t.value(items.Node(), near, depth+1))
 		}
 		return l
 	case unstable.InlineTable:
 		m := &Node{Kind: Mapping, Pos: t.at(n)}
-		pairs := n.Children()
-		for pairs.Next() {
-			if pairs.Node().Kind == unstable.KeyValue {
-				t.pair(m, pairs.Node(), depth+1)
-			}
+		for pairs := n.Children(); pairs.Next(); {
+			t.pair(m, pairs.Node(), depth+1)
 		}
 		return m
-	default:
-		pos := near
-		if n.Raw.Length > 0 {
-			pos = t.at(n)
-		}
-		plain := n.Kind == unstable.Integer || n.Kind == unstable.Float || n.Kind == unstable.Bool
-		return &Node{Kind: Scalar, Pos: pos, Text: string(n.Data), Plain: plain}
 	}
+	pos := near
+	if n.Raw.Length > 0 {
+		pos = t.at(n)
+	}
+	plain := n.Kind == unstable.Integer || n.Kind == unstable.Float || n.Kind == unstable.Bool
+	return &Node{Kind: Scalar, Pos: pos, Text: string(n.Data), Plain: plain}
 }
 
 func (t *tomlReader) at(n *unstable.Node) plan.Pos { return t.places.at(int(n.Raw.Offset)) }

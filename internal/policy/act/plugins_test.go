@@ -3,6 +3,7 @@ package act
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
 
@@ -203,3 +204,65 @@ func TestRefusedArguments(t *testing.T) {
 }
 
 func second(_ any, err error) error { return err }
+
+func matcher(t testing.TB, e *Env, name, args string) policy.Matcher {
+	t.Helper()
+	for _, k := range match.Kinds() {
+		if k.Name == name {
+			m, err := k.Make(e.Match, args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+	}
+	t.Fatalf("no matcher %s", name)
+	return nil
+}
+
+// What answers from its own memory allocates nothing.
+func TestPluginAllocations(t *testing.T) {
+	e := plainEnv()
+	e.Now = func() time.Duration { return time.Second }
+	address := answers(t, wire.NoError, 0, "www.example. 60 IN A 192.0.2.1\nwww.example. 60 IN AAAA 2001:db8::1")
+	taught := mustObject(t, e, "reverse_lookup", func(a *ReverseArgs) { a.HandlePTR = true })
+	done(t, asks(t, "www.example.", dns.TypeA), rule(taught), rule(answers(t, wire.NoError, 0, "www.example. 60 IN A 192.0.2.1")))
+	limiter := mustObject(t, e, "rate_limiter", func(*RateLimiterArgs) {}).(policy.Matcher)
+	for _, c := range []struct {
+		name   string
+		qname  string
+		typ    uint16
+		rules  []policy.Rule
+		answer int // records in the answer
+	}{
+		{"black_hole", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "black_hole", "192.0.2.1 192.0.2.2"))}, 2},
+		{"hosts", "www.example.", dns.TypeA, []policy.Rule{rule(mustObject(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{"keyword:www 192.0.2.1"} }))}, 1},
+		{"hosts, other family", "www.example.", dns.TypeAAAA, []policy.Rule{rule(mustObject(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{"www.example 192.0.2.1"} }))}, 0},
+		{"arbitrary", "www.example.", dns.TypeMX, []policy.Rule{rule(mustObject(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Rules = []string{"www.example. MX 10 mail.example."} }))}, 1},
+		{"ttl", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "black_hole", "192.0.2.1")), rule(made(t, e, "ttl", "5-60"))}, 1},
+		{"drop_resp", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "black_hole", "192.0.2.1")), rule(made(t, e, "drop_resp", ""))}, 0},
+		{"rate_limiter", "www.example.", dns.TypeA, []policy.Rule{{If: []policy.Matcher{match.Not{Matcher: limiter}}, Do: Reject{wire.Refused}}}, 0},
+		{"query_summary, debug_print, without a log", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "query_summary", "")), rule(made(t, e, "debug_print", "")), rule(made(t, e, "black_hole", "192.0.2.1"))}, 1},
+		{"metrics_collector", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "metrics_collector", "a")), rule(made(t, e, "black_hole", "192.0.2.1"))}, 1},
+		{"forward_edns0opt, ecs", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "forward_edns0opt", "10")), rule(made(t, e, "ecs", "192.0.2.1"))}, 0},
+		{"ecs_handler", "www.example.", dns.TypeA, []policy.Rule{rule(mustObject(t, e, "ecs_handler", func(a *ECSHandlerArgs) { a.Forward, a.Send = true, true }))}, 0},
+		{"reverse_lookup, PTR", ptr1, dns.TypePTR, []policy.Rule{rule(taught)}, 1},
+		{"reverse_lookup, again", "www.example.", dns.TypeA, []policy.Rule{rule(taught), rule(address)}, 2},
+		{"redirect", "www.example.", dns.TypeA, []policy.Rule{rule(mustObject(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"www.example b.example"} })), rule(made(t, e, "black_hole", "192.0.2.1"))}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := program(c.rules...)
+			msg, out := query(t, c.qname, c.typ, edns), make([]byte, 1232)
+			r := received(t, "192.0.2.7", overUDP, msg)
+			allocates(t, func() {
+				r.Receive(msg, out)
+				if set.Serve(r) != serve.Done {
+					t.Error("not done")
+				}
+			})
+			if m := fitted(t, r); len(m.Answer) != c.answer {
+				t.Errorf("response\n%v", m)
+			}
+		})
+	}
+}

@@ -42,10 +42,7 @@ type target struct {
 const aliasTTL = 1
 
 func newRedirect(e *Env, _ string, args *RedirectArgs) (any, error) {
-	if e.targets == nil {
-		e.targets = &targets{byName: map[string]uint32{}, byLabels: map[*wire.Labels]uint32{}}
-	}
-	a := &Redirect{targets: e.targets}
+	a := &Redirect{targets: targetsOf(e)}
 	a.scratch.New = func() any { return new([]byte) }
 	var err error
 	a.names, err = readValues(args.Rules, args.Files, func(words []string) (uint32, error) {
@@ -59,6 +56,16 @@ func newRedirect(e *Env, _ string, args *RedirectArgs) (any, error) {
 		return a.targets.number(name), nil
 	})
 	return a, err
+}
+
+// targetsOf is what the redirects that are made already have, or a new list.
+func targetsOf(e *Env) *targets {
+	for _, o := range e.Match.Objects {
+		if other, ok := o.(*Redirect); ok {
+			return other.targets
+		}
+	}
+	return &targets{byName: map[string]uint32{}, byLabels: map[*wire.Labels]uint32{}}
 }
 
 // number is the number of a target, a new one where the name has none.

@@ -106,6 +106,7 @@ func TestRedirectRestores(t *testing.T) {
 func TestRedirectTwice(t *testing.T) {
 	e := plainEnv()
 	one := mustObject(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"www.example one.example", "other.example x.example"} })
+	e.Match.Objects["one"] = one
 	two := mustObject(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"one.example two.example"} })
 	m := done(t, asks(t, "www.example.", dns.TypeA), rule(askedFor{t, "www.example."}), rule(one), rule(askedFor{t, "one.example."}), rule(two), rule(two), rule(echo(t, "two.example.")))
 	want := "www.example. 1 IN CNAME one.example.\none.example. 1 IN CNAME two.example.\ntwo.example. 60 IN A 192.0.2.1"

@@ -59,18 +59,22 @@ func quickRelay(e *Env, args string) (any, error) {
 }
 
 func newRelay(e *Env, a *RelayArgs, servers []RelayServer) (*Relay, error) {
-	c := upstream.Config{Select: upstream.Random, Race: min(max(a.Concurrent, 1), maxConcurrent)}
-	if c.Race > 1 && len(servers) > 1 {
-		c.Select = upstream.Race
-	}
+	c := upstream.Config{Select: upstream.Random}
 	r := &Relay{Flights: cache.NewFlights(), Now: e.Now}
 	for _, u := range servers {
 		s, err := relayServer(u, a)
 		if err != nil {
 			return nil, fmt.Errorf("reading upstream %q: %w", u.Addr, err)
 		}
+		// One that is named twice is asked once: it would say the same again.
+		if slices.ContainsFunc(c.Servers, func(o upstream.Server) bool { o.Name = s.Name; return o == s }) {
+			continue
+		}
 		c.Servers = append(c.Servers, s)
 		r.Servers = append(r.Servers, s.Name)
+	}
+	if c.Race = min(max(a.Concurrent, 1), maxConcurrent, len(c.Servers)); c.Race > 1 {
+		c.Select = upstream.Race
 	}
 	var err error
 	if r.Group, err = e.NewGroup(c); err != nil {

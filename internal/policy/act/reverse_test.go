@@ -32,7 +32,7 @@ func TestReverse(t *testing.T) {
 		"", "b.example. 200 IN A 192.0.2.2"))
 	m := done(t, at(asks(t, "WWW.example.", dns.TypeA), 10*time.Second), a, forward)
 	// TTLs of addresses in the answer are capped, and no others.
-	if got := section(m.Answer) + "\n" + section(m.Extra); got != "www.example. 20 IN CNAME a.example.\na.example. 100 IN A 192.0.2.1\na.example. 50 IN AAAA 2001:db8::1\nb.example. 200 IN A 192.0.2.2" {
+	if got := section(m.Answer) + "\n" + section(m.Extra); got != "WWW.example. 20 IN CNAME a.example.\na.example. 100 IN A 192.0.2.1\na.example. 50 IN AAAA 2001:db8::1\nb.example. 200 IN A 192.0.2.2" {
 		t.Errorf("response\n%s", got)
 	}
 	long := "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa."

@@ -93,30 +93,16 @@ func makeClass(_ *Env, args string) (policy.Matcher, error) {
 // which comes behind those that are named.
 func withDomains(made func([]*DomainSet) policy.Matcher) func(*Env, string) (policy.Matcher, error) {
 	return func(e *Env, args string) (policy.Matcher, error) {
-		sets, b, own := []*DomainSet{}, nameset.NewBuilder(0), false
-		for _, word := range strings.Fields(args) {
-			switch {
-			case word[0] == '$':
-				s, ok := e.Objects[word[1:]].(*DomainSet)
-				if !ok {
-					return nil, fmt.Errorf("reading %s: no domain set of that tag", word)
-				}
-				sets = append(sets, s)
-				continue
-			case word[0] == '&':
-				if err := b.ReadFile(word[1:], nameset.Domain); err != nil {
-					return nil, err
-				}
-			default:
-				x, err := nameset.ParseExpr(word, nameset.Domain)
-				if err == nil {
-					err = b.Add(x, 0)
-				}
-				if err != nil {
-					return nil, err
-				}
+		b := nameset.NewBuilder(0)
+		sets, own, err := words[*DomainSet](e, args, "domain", func(path string) error { return b.ReadFile(path, nameset.Domain) }, func(word string) error {
+			x, err := nameset.ParseExpr(word, nameset.Domain)
+			if err != nil {
+				return err
 			}
-			own = true
+			return b.Add(x, 0)
+		})
+		if err != nil {
+			return nil, err
 		}
 		if own {
 			sets = append(sets, NewDomainSet(b.Build()))
@@ -128,30 +114,41 @@ func withDomains(made func([]*DomainSet) policy.Matcher) func(*Env, string) (pol
 // withAddresses is withDomains for addresses.
 func withAddresses(made func([]*IPSet) policy.Matcher) func(*Env, string) (policy.Matcher, error) {
 	return func(e *Env, args string) (policy.Matcher, error) {
-		sets, own := []*IPSet{}, PrefixList{}
-		for _, word := range strings.Fields(args) {
-			switch word[0] {
-			case '$':
-				s, ok := e.Objects[word[1:]].(*IPSet)
-				if !ok {
-					return nil, fmt.Errorf("reading %s: no address set of that tag", word)
-				}
-				sets = append(sets, s)
-			case '&':
-				if err := own.ReadFile(word[1:]); err != nil {
-					return nil, err
-				}
-			default:
-				if err := own.Add(word); err != nil {
-					return nil, err
-				}
-			}
+		var list PrefixList
+		sets, own, err := words[*IPSet](e, args, "address", list.ReadFile, list.Add)
+		if err != nil {
+			return nil, err
 		}
-		if len(own) > 0 {
-			sets = append(sets, NewIPSet(addrset.New(own)))
+		if own {
+			sets = append(sets, NewIPSet(addrset.New(list)))
 		}
 		return made(sets), nil
 	}
+}
+
+// words reads arguments: $tag is a set of that kind, &file goes to file, all else to
+// word. own tells whether there was any of the latter two.
+func words[T any](e *Env, args, kind string, file, word func(string) error) (sets []T, own bool, err error) {
+	for _, w := range strings.Fields(args) {
+		switch w[0] {
+		case '$':
+			s, ok := e.Objects[w[1:]].(T)
+			if !ok {
+				return nil, false, fmt.Errorf("reading %s: no %s set of that tag", w, kind)
+			}
+			sets = append(sets, s)
+			continue
+		case '&':
+			err = file(w[1:])
+		default:
+			err = word(w)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		own = true
+	}
+	return sets, own, nil
 }
 
 func withNumbers(made func([]uint16) policy.Matcher) func(*Env, string) (policy.Matcher, error) {

@@ -29,11 +29,7 @@ func (n *nameBuf) name() wire.Name { return n.b[:n.n] }
 func (n *nameBuf) parse(text []byte, origin wire.Name) error {
 	n.n = 0
 	if len(text) == 1 && text[0] == '@' {
-		if len(origin) == 0 {
-			return errRelative
-		}
-		n.n = copy(n.b[:], origin)
-		return nil
+		return n.take(origin)
 	}
 	if len(text) == 1 && text[0] == '.' {
 		n.b[0], n.n = 0, 1
@@ -64,6 +60,15 @@ func (n *nameBuf) parse(text []byte, origin wire.Name) error {
 		at++
 	}
 	return n.finish(label, at, origin)
+}
+
+// take makes n the origin.
+func (n *nameBuf) take(origin wire.Name) error {
+	if len(origin) == 0 {
+		return errRelative
+	}
+	n.n = copy(n.b[:], origin)
+	return nil
 }
 
 // finish ends a name whose last label starts at offset label and ends at at.
