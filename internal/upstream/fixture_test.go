@@ -52,10 +52,7 @@ func newFake(t testing.TB, respond func(q query) [][]byte) *fake {
 
 func fakeAt(t testing.TB, addr netip.AddrPort, respond func(q query) [][]byte) *fake {
 	t.Helper()
-	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(addr))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := listenAt(t, addr)
 	f := &fake{udp: conn, addr: conn.LocalAddr().(*net.UDPAddr).AddrPort(), got: make(chan query, 1<<14)}
 	f.respond.Store(&respond)
 	f.done.Go(f.serveLoop)
@@ -339,13 +336,22 @@ func (r *rig) onWheel(w *waiter, kind eventKind, i int) (found bool) {
 	return found
 }
 
-// closedPort is an address where nobody listens.
-func closedPort(t testing.TB) netip.AddrPort {
+// closedAddr is where nothing can listen.
+var closedAddr = netip.MustParseAddrPort("127.0.0.1:1")
+
+func listenAt(t testing.TB, addr netip.AddrPort) *net.UDPConn {
 	t.Helper()
-	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(loopback, 0)))
+	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(addr))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return conn
+}
+
+// closedPort is an address where nobody listens.
+func closedPort(t testing.TB) netip.AddrPort {
+	t.Helper()
+	conn := listenAt(t, netip.AddrPortFrom(loopback, 0))
 	defer conn.Close()
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort()
 }

@@ -35,7 +35,7 @@ const (
 	probeEvery     = 5 * time.Second
 	probeEveryBad  = 500 * time.Millisecond // while it has a penalty
 	probeQueries   = 64
-	probeLook      = probeEveryBad / 4 // how often that is looked at
+	probeLook      = probeEveryBad / 4     // how often that is looked at
 	unknownRTT     = 50 * time.Millisecond // guessed, for the choice
 	knownSamples   = 8                     // answers until p95 says something
 	forgetEDNS     = 15 * time.Minute

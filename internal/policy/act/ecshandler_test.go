@@ -90,6 +90,7 @@ func TestOptions(t *testing.T) {
 		{[]string{"10 65001 10"}, []uint16{10, 65001}},
 		{[]string{"10", "12 10"}, []uint16{10, 12}},
 		{[]string{"10 12", "12", "8"}, []uint16{10, 12, 8}},
+		{[]string{"10 12 8", "3"}, []uint16{10, 12, 8, 3}},
 	} {
 		r := asks(t, "www.example.", dns.TypeA)
 		var first Options
@@ -104,6 +105,9 @@ func TestOptions(t *testing.T) {
 		}
 		if !slices.Equal(r.Ask.Options, c.want) || len(first) > len(c.want) {
 			t.Errorf("%q: codes %d, want %d", c.args, r.Ask.Options, c.want)
+		}
+		if len(first) > 0 && len(c.want) > len(first) && &first[0] == &r.Ask.Options[0] {
+			t.Errorf("%q: codes are added in the configuration's own memory", c.args)
 		}
 	}
 }

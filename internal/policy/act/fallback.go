@@ -62,7 +62,7 @@ type contest struct {
 
 const (
 	undecided = -1
-	neither    = 2
+	neither   = 2
 )
 
 // Start is part of policy.Starter.

@@ -48,6 +48,9 @@ func TestSleep(t *testing.T) {
 				w := &goesOn{set, &own, make(chan serve.Status, 2)}
 				own.Waker = w
 				status := set.Start(&own)
+				if (status == serve.Pending) != (c.want > 0) {
+					t.Errorf("Start says %d", status)
+				}
 				for status == serve.Pending {
 					status = <-w.done
 				}

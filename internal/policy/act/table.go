@@ -38,7 +38,6 @@ type Env struct {
 	Caches            []*LazyCache    // those that were made
 	Log               *slog.Logger    // nil discards
 	Metrics           *Metrics        // of collectors; made by the first where nil
-	targets           *targets        // of redirects
 	NetSets           *netsets.Writer // nil: a rule that would write to sets is an error
 }
 

@@ -46,9 +46,7 @@ func (a TTL) Do(r *serve.Request) policy.Next {
 	}
 	var rec wire.Record
 	for resp.Next(&rec) {
-		if rec.Type != wire.TypeOPT { // its TTL is none (RFC 6891 §6.1.3)
-			setTTL(r.Out, &rec, a.of(rec.TTL))
-		}
+		setTTL(r.Out, &rec, a.of(rec.TTL)) // there is no OPT record yet
 	}
 	return policy.Go
 }
