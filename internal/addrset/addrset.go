@@ -36,6 +36,14 @@ func (s *Set) Contains(addr netip.Addr) bool {
 	return s != nil && s.table.Contains(plain(addr))
 }
 
+// Len is the number of different prefixes.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return s.table.Size()
+}
+
 // Entry is what a Map holds for one prefix.
 type Entry[V any] struct {
 	Prefix netip.Prefix

@@ -47,14 +47,14 @@ func (c *Cache) save(f *os.File, now time.Duration, wall time.Time) (n int, err 
 	return n, err
 }
 
-// LoadFile loads a file that SaveFile wrote, as Load does.
+// LoadFile loads a file that SaveFile wrote, or mosdns, as LoadAny does.
 func (c *Cache) LoadFile(path string, now time.Duration, wall time.Time) (n int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, fmt.Errorf("loading the cache: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read
-	if n, err = c.Load(f, now, wall); err != nil {
+	if n, err = c.LoadAny(f, now, wall); err != nil {
 		return n, fmt.Errorf("loading the cache from %s: %w", path, err)
 	}
 	return n, nil

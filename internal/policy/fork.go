@@ -86,7 +86,7 @@ func (n *Runner) branch(r *serve.Request, j Joiner) *Branch {
 	b.run, b.joiner = n, j
 	r.Detach(&b.Req, b.query[:], b.reply[:])
 	c := &b.Req.Policy
-	c.Depth, c.Base, c.Branch = 0, 0, true
+	c.Depth, c.Base, c.Branch, c.Matched = 0, 0, true, false
 	b.Req.Waker = b
 	return b
 }
@@ -98,6 +98,7 @@ func (b *Branch) Start() { b.Wake() }
 // Where there is no place it is left undone: the next request will want it again.
 func (n *Runner) Background(r *serve.Request) {
 	if b := n.Rest(r, nil); b != nil {
+		b.Req.Empty()
 		b.Start()
 	}
 }

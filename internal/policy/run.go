@@ -43,21 +43,24 @@ func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Statu
 			continue
 		}
 		rule := &rules[r.Policy.Rule]
-		if r.Pending == nil && !matches(rule.If, r) {
+		if r.Pending == nil && !r.Policy.Matched && !matches(rule.If, r) {
 			r.Policy.Rule++
 			continue
 		}
+		r.Policy.Matched = false
 		next, ran := rule.do(ctx, r, p)
 		switch {
 		case !ran:
+			r.Policy.Matched = true // once: a matcher may count
 			return serve.Wait
 		case next == Pend: // r may be in other hands already
 			return serve.Pending
 		case r.Reply.Truncated() && next != Drop && (rule.After != nil || s.wantsAll(r)):
-			if p == atOnce {
-				return serve.Wait // again, with more room
+			again := p == atOnce || r.Grow(wire.MaxMessage) // with more room
+			if r.Policy.Matched = again; p == atOnce {
+				return serve.Wait
 			}
-			if r.Grow(wire.MaxMessage) {
+			if again {
 				continue
 			}
 		}

@@ -127,7 +127,7 @@ func TestRun(t *testing.T) {
 				{If: []Matcher{yes}, Wait: part{trail: p, name: "b"}, After: part{trail: p, name: "b"}},
 				{Wait: part{trail: p, name: "c", next: Stop, rr: txt(1)}},
 			}
-		}, serve.Wait, serve.Done, wire.NoError, []string{"do a", "match yes", "-", "match yes", "wait b ctx", "wait c ctx", "after b, frame of 1, 1 records", "after a, frame of 0, 1 records"}},
+		}, serve.Wait, serve.Done, wire.NoError, []string{"do a", "match yes", "-", "wait b ctx", "wait c ctx", "after b, frame of 1, 1 records", "after a, frame of 0, 1 records"}},
 		{"a waiter drops", func(p *trail) []Rule {
 			return []Rule{{Wait: part{trail: p, name: "a", next: Drop}}}
 		}, serve.Wait, serve.Drop, 0, []string{"-", "wait a ctx"}},

@@ -185,9 +185,10 @@ type Cursor struct {
 	Branch  bool  // works for another request, which speaks where there is no response
 	Failed  bool  // a rule could not do its work: no other rule runs
 	Silent  bool  // nothing is to be sent
+	Matched bool  // the conditions of the rule have been looked at, and hold
 	Marks   [MaxMarks / 64]uint64
-	Frames  [MaxFrames]Frame
-	Returns [MaxFrames]Place // where jumps go on
+	Frames  [MaxFrames + 1]Frame // the last is never left: Frame is safe to write to
+	Returns [MaxFrames]Place     // where jumps go on
 }
 
 // Mark sets a mark, by its number in the configuration.
@@ -204,7 +205,7 @@ func (c *Cursor) Frame() *Frame { return &c.Frames[c.Depth] }
 func (c *Cursor) begin(program uint16) {
 	c.Place = Place{Program: program}
 	c.Depth, c.Jumps, c.Base = 0, 0, 0
-	c.Branch, c.Failed, c.Silent = false, false, false
+	c.Branch, c.Failed, c.Silent, c.Matched = false, false, false, false
 	c.Marks = [MaxMarks / 64]uint64{}
 }
 
@@ -277,8 +278,8 @@ func (r *Request) Fit(udpSize uint16) []byte {
 
 // Detach copies r into into, which from then on owns its memory: msg holds the
 // query, out will hold the response. Both are as long as needed; msg at least
-// as long as the query. What was written of the response so far is dropped: the
-// rule that stopped runs again.
+// as long as the query. A response that is finished goes along; what was written of one
+// that is not, or did not fit, is dropped: the rule that stopped runs again.
 func (r *Request) Detach(into *Request, msg, out []byte) {
 	n := copy(msg, r.Msg)
 	own := r.Ask.Labels == &r.Suffixes
@@ -295,6 +296,17 @@ func (r *Request) Detach(into *Request, msg, out []byte) {
 	into.Reply.Begin(&into.Query, out)
 	into.Reply.CopyOptions(&r.Reply)
 	into.Reply.Flags = r.Reply.Flags & wire.FlagRA
+	if r.Out != nil && !r.Reply.Truncated() {
+		into.Adopt(r)
+	}
+}
+
+// Adopt makes the response of from, a request for the same question, the one of r,
+// which is detached.
+func (r *Request) Adopt(from *Request) {
+	r.Grow(len(from.Out) + wire.MinBuffer)
+	r.Reply.Adopt(&from.Reply)
+	r.Finish(from.Reply.Rcode())
 }
 
 // Handler answers requests. One Handler serves many goroutines at once.

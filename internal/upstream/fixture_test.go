@@ -52,7 +52,10 @@ func newFake(t testing.TB, respond func(q query) [][]byte) *fake {
 
 func fakeAt(t testing.TB, addr netip.AddrPort, respond func(q query) [][]byte) *fake {
 	t.Helper()
-	conn := listenAt(t, addr)
+	return serveFake(t, listenAt(t, addr), respond)
+}
+
+func serveFake(t testing.TB, conn *net.UDPConn, respond func(q query) [][]byte) *fake {
 	f := &fake{udp: conn, addr: conn.LocalAddr().(*net.UDPAddr).AddrPort(), got: make(chan query, 1<<14)}
 	f.respond.Store(&respond)
 	f.done.Go(f.serveLoop)
@@ -318,9 +321,7 @@ func (r *rig) onWheel(w *waiter, kind eventKind, i int) (found bool) {
 		s.mu.Lock()
 		var all []event
 		for _, c := range s.slots {
-			for ; c != nil; c = c.next {
-				all = append(all, c.events[:c.n]...)
-			}
+			c.each(func(e *event) { all = append(all, *e) })
 		}
 		s.mu.Unlock()
 		for _, e := range all {

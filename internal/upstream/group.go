@@ -139,7 +139,14 @@ func (g *Group) add(e *event) {
 	if !g.awake.Load() && g.awake.CompareAndSwap(false, true) {
 		g.env.Wake()
 	}
-	if g.closed.Load() && e.x != nil {
+	if g.closed.Load() {
+		g.giveUp(e)
+	}
+}
+
+// giveUp ends the exchange of an event with the group.
+func (g *Group) giveUp(e *event) {
+	if e.x != nil {
 		g.fail(e.x, e.gen, ErrClosed)
 	}
 }
@@ -153,11 +160,7 @@ func (g *Group) Tick(now time.Duration) bool {
 	for i := range g.wheel.shards {
 		s := &g.wheel.shards[i]
 		for list := s.take(now); list != nil; list = s.take(now) {
-			for c := list; c != nil; c = c.next {
-				for k := range c.events[:c.n] {
-					g.look(&c.events[k], now)
-				}
-			}
+			list.each(func(e *event) { g.look(e, now) })
 			s.release(list)
 		}
 	}
@@ -224,13 +227,7 @@ func (g *Group) Close() error {
 	for i := range g.wheel.shards {
 		s := &g.wheel.shards[i]
 		for list := s.takeAny(); list != nil; list = s.takeAny() {
-			for c := list; c != nil; c = c.next {
-				for k := range c.events[:c.n] {
-					if e := &c.events[k]; e.x != nil {
-						g.fail(e.x, e.gen, ErrClosed)
-					}
-				}
-			}
+			list.each(g.giveUp)
 			s.release(list)
 		}
 	}

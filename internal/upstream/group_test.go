@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
@@ -237,43 +235,6 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// A socket that has become useless is replaced by the query that finds it so.
-func TestAddressTrouble(t *testing.T) {
-	f := newFake(t, answer)
-	r := newRig(t, func(c *Config) { c.Sockets = 1 }, f)
-	r.good("www.example.", 0)
-	first := f.next(t)
-	breakSocket(t, r.servers[0].udp.places[0].Load())
-	if w := r.good("www.example.", 0); w.Tries != 1 {
-		t.Errorf("%d tries, want 1", w.Tries)
-	}
-	if f.next(t).from == first.from {
-		t.Error("from the same port")
-	}
-	if s := r.status(0); s.Sockets != 1 {
-		t.Errorf("%+v", s)
-	}
-}
-
-// What waits on a socket that breaks goes on elsewhere.
-func TestAddressTroubleWhileWaiting(t *testing.T) {
-	f, other := newFake(t, silent), newFake(t, answer)
-	r := newRig(t, func(c *Config) { c.Select, c.Sockets = Order, 1 }, f, other)
-	w := newWaiter("www.example.")
-	r.Start(&w.Exchange)
-	f.next(t)
-	breakSocket(t, r.servers[0].udp.places[0].Load())
-	second := newWaiter("other.example.")
-	r.Start(&second.Exchange) // finds out
-	f.next(t)
-	r.pass(10 * time.Millisecond)
-	w.wait(t)
-	w.answered(t, wire.NoError, 1)
-	r.pass(140 * time.Millisecond)
-	second.wait(t)
-	second.answered(t, wire.NoError, 1)
-}
-
 // counter is an owner that only counts.
 type counter struct {
 	ended atomic.Int64
@@ -459,12 +420,42 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// breakSocket makes the next use of a socket fail.
-func breakSocket(t testing.TB, k *socket) {
-	t.Helper()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err := unix.Shutdown(k.end.fd, unix.SHUT_WR); err != nil {
-		t.Fatal(err)
+// A query that is longer than most.
+func TestLongQuery(t *testing.T) {
+	f := newFake(t, answer)
+	r := newRig(t, nil, f)
+	w := newWaiter("www.example.")
+	w.Query = append(w.Query[:w.Bare], 0, 0, wire.TypeOPT, 4, 208, 0, 0, 0, 0, 4, 4, 0, wire.OptPadding, 4, 0)
+	w.Query = append(w.Query, make([]byte, 1024)...)
+	r.Start(&w.Exchange)
+	w.wait(t)
+	w.answered(t, wire.NoError, 0)
+	if q := f.next(t); string(q.msg[2:]) != string(w.Query[2:]) {
+		t.Errorf("sent %d octets, want %d", len(q.msg), len(w.Query))
 	}
+}
+
+func TestIPv6(t *testing.T) {
+	conn, err := net.ListenUDP("udp6", &net.UDPAddr{IP: net.IPv6loopback})
+	if err != nil {
+		t.Skip("no IPv6 here:", err)
+	}
+	f := serveFake(t, conn, answer)
+	newRig(t, nil, f).good("www.example.", 0)
+}
+
+// A server whose port was closed for a while is used again with the next query.
+func TestReboot(t *testing.T) {
+	f := newFake(t, answer)
+	r := newRig(t, nil, f)
+	r.good("www.example.", 0)
+	f.close()
+	w := newWaiter("www.example.")
+	r.Start(&w.Exchange)
+	r.awaits(w, retryDue, 0)
+	fakeAt(t, f.addr, answer)
+	r.pass(100 * time.Millisecond)
+	w.wait(t)
+	w.answered(t, wire.NoError, 0)
+	r.good("www.example.", 0)
 }

@@ -101,8 +101,7 @@ func (m *mux) close() error {
 
 // readLoop serves ready sockets until the file is closed.
 func (r *reader) readLoop() {
-	step := r.step
-	_ = r.raw.Read(step) // ends with the file
+	_ = r.raw.Read(r.step) // ends with the file
 }
 
 // step serves one batch after the other. It is false where nothing is ready.
@@ -115,19 +114,24 @@ func (r *reader) step(uintptr) bool {
 		if e != 0 || n == 0 {
 			return false
 		}
-		r.mu.Lock()
-		for i := range int(n) {
-			// A number may have gone to another socket since: then nothing is there.
-			if at := int(r.events[i].Fd); at < len(r.sockets) {
-				r.batch[i] = r.sockets[at]
-			}
+		r.serve(int(n))
+	}
+}
+
+// serve takes one message from each socket of the first n events.
+func (r *reader) serve(n int) {
+	r.mu.Lock()
+	for i := range n {
+		// A number may have gone to another socket since: then nothing is there.
+		if at := int(r.events[i].Fd); at < len(r.sockets) {
+			r.batch[i] = r.sockets[at]
 		}
-		r.mu.Unlock()
-		now := r.group.env.Now()
-		for i, k := range r.batch[:n] {
-			if r.batch[i] = nil; k != nil {
-				k.receive(r.buf, now)
-			}
+	}
+	r.mu.Unlock()
+	now := r.group.env.Now()
+	for i, k := range r.batch[:n] {
+		if r.batch[i] = nil; k != nil {
+			k.receive(r.buf, now)
 		}
 	}
 }

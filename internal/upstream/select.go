@@ -59,36 +59,40 @@ type health struct {
 	bareUntil atomic.Int64 // no OPT before then; 0 where it speaks EDNS
 }
 
-// sample learns from an answer. ok is false where it was a failure, which tells
-// the RTT nevertheless.
-func (h *health) sample(rtt, now time.Duration, ok bool) {
+// sample learns from how long an answer took, a failure too.
+func (h *health) sample(rtt, now time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	srtt, v := time.Duration(h.srtt.Load()), time.Duration(h.rttvar.Load())
 	p95 := time.Duration(h.p95.Load())
-	if n := h.samples.Load(); n == 0 { // RFC 6298 §2
+	n := h.samples.Load()
+	if n == 0 { // RFC 6298 §2
 		srtt, v, p95 = max(rtt, 1), rtt/2, 2*rtt
-		h.samples.Store(1)
 	} else {
 		v += ((srtt - rtt).Abs() - v) / 4
 		srtt = max(srtt+(rtt-srtt)/8, 1)
 		p95 = nextP95(p95, rtt)
-		if n < knownSamples {
-			h.samples.Store(n + 1)
-		}
 	}
+	h.samples.Store(min(n+1, knownSamples))
 	h.srtt.Store(int64(srtt))
 	h.rttvar.Store(int64(v))
 	h.p95.Store(int64(p95))
-	every := probeEvery
-	if ok {
-		if p := h.penaltyAt(now); p > 0 {
-			p /= goodDivisor
-			h.setPenalty(p, now)
-			if p >= noPenalty {
-				every = probeEveryBad
-			}
+}
+
+// alive notes an answer. ok is false where it was a failure.
+func (h *health) alive(now time.Duration, ok bool) {
+	if ok && h.penalty.Load() != 0 {
+		h.mu.Lock()
+		p := h.penaltyAt(now) / goodDivisor
+		if p < noPenalty {
+			p = 0
 		}
+		h.setPenalty(p, now)
+		h.mu.Unlock()
+	}
+	every := probeEvery
+	if h.penalty.Load() != 0 {
+		every = probeEveryBad
 	}
 	h.probeAt.Store(int64(now + every))
 }
@@ -108,15 +112,13 @@ func (h *health) punish(by, now time.Duration) {
 	h.mu.Lock()
 	h.setPenalty(min(h.penaltyAt(now)+by, maxPenalty), now)
 	h.mu.Unlock()
+	h.probeAt.Store(int64(now + probeEveryBad))
 }
 
+// setPenalty stores a penalty. h.mu is held.
 func (h *health) setPenalty(p, now time.Duration) {
-	if p < noPenalty {
-		p = 0
-	}
 	h.penalty.Store(int64(p))
 	h.since.Store(int64(now))
-	h.probeAt.Store(min(h.probeAt.Load(), int64(now+probeEveryBad)))
 }
 
 // penaltyAt is what is left of the penalty.

@@ -27,11 +27,14 @@ type counters struct {
 	wrongID, wrongQuestion     atomic.Uint64
 	unexpected, duplicate      atomic.Uint64
 	sockets, conns             atomic.Int64
+	opened                     atomic.Uint64
+	latency                    latency
 }
 
 func newServer(g *Group, i int) *server {
 	s := &server{group: g, index: i, cfg: g.cfg.Servers[i]}
 	s.udp.places = make([]atomic.Pointer[socket], g.cfg.Sockets)
+	s.udp.retired = make([]*socket, max(g.cfg.Sockets, minLingerers))
 	return s
 }
 
@@ -73,15 +76,16 @@ func (s *server) broke(now time.Duration) {
 func (s *server) answered(sl *slot, msg []byte, now time.Duration) {
 	rtt := max(now-sl.sent, 0)
 	s.count.answers.Add(1)
+	s.count.latency.add(rtt)
 	if s.lacksEDNS(sl, msg) {
-		s.sample(rtt, now, true)
+		s.learn(sl, rtt, now, true)
 		if sl.x != nil {
 			s.group.broken(sl.x, sl.gen, sl.try, now, want{server: int8(s.index + 1), tcp: sl.flags&byTCP != 0, bare: true})
 		}
 		return
 	}
 	c := classify(msg, sl.flags&byTCP != 0)
-	s.sample(rtt, now, c <= truncated)
+	s.learn(sl, rtt, now, c <= truncated)
 	switch c {
 	case good:
 		s.noteEDNS(sl, now)
@@ -96,6 +100,14 @@ func (s *server) answered(sl *slot, msg []byte, now time.Duration) {
 	default:
 		s.refused(sl, c, msg, rtt, now)
 	}
+}
+
+// learn notes an answer. How long it took by TCP says little of UDP.
+func (s *server) learn(sl *slot, rtt, now time.Duration, ok bool) {
+	if s.cfg.TCP || sl.flags&byTCP == 0 {
+		s.sample(rtt, now)
+	}
+	s.alive(now, ok)
 }
 
 // refused goes on with a failing response.
@@ -148,7 +160,8 @@ func (g *Group) Status(now time.Duration) []ServerStatus {
 				WrongID: c.wrongID.Load(), WrongQuestion: c.wrongQuestion.Load(),
 				Unexpected: c.unexpected.Load(), Duplicate: c.duplicate.Load(),
 			},
-			Sockets: int(c.sockets.Load()), Conns: int(c.conns.Load()),
+			Sockets: int(c.sockets.Load()), Conns: int(c.conns.Load()), Opened: c.opened.Load(),
+			Latency: c.latency.load(),
 		})
 	}
 	return all

@@ -83,18 +83,16 @@ func TestWheel(t *testing.T) {
 		for i := range w.shards {
 			s := &w.shards[i]
 			for list := s.take(now); list != nil; list = s.take(now) {
-				for c := list; c != nil; c = c.next {
-					for _, e := range c.events[:c.n] {
-						if e.due > now {
-							w.add(&e)
-							continue
-						}
-						if waiting[e.serial] != e.due {
-							t.Fatalf("event %d came twice", e.serial)
-						}
-						delete(waiting, e.serial)
+				list.each(func(e *event) {
+					if e.due > now {
+						w.add(e)
+						return
 					}
-				}
+					if waiting[e.serial] != e.due {
+						t.Fatalf("event %d came twice", e.serial)
+					}
+					delete(waiting, e.serial)
+				})
 				s.release(list)
 			}
 		}
@@ -119,7 +117,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("unknown: waits %v", got)
 	}
 	for range 100 {
-		h.sample(100*ms, now, true)
+		h.sample(100*ms, now)
 	}
 	if got := h.timeout(0, false); got < 100*ms || got > 105*ms {
 		t.Errorf("steady 100 ms: waits %v", got)
@@ -128,13 +126,13 @@ func TestHealth(t *testing.T) {
 		t.Errorf("steady 100 ms: waits %v the third time", got)
 	}
 	for range 100 {
-		h.sample(ms, now, true)
+		h.sample(ms, now)
 	}
 	if got := h.timeout(0, false); got != 50*ms {
 		t.Errorf("steady 1 ms: waits %v", got)
 	}
 	for range 100 {
-		h.sample(3*time.Second, now, true)
+		h.sample(3*time.Second, now)
 	}
 	if got := h.timeout(0, false); got != time.Second {
 		t.Errorf("steady 3 s: waits %v", got)
@@ -166,7 +164,7 @@ func TestP95(t *testing.T) {
 		if i >= 20_000 && rtt > time.Duration(h.p95.Load()) {
 			above++
 		}
-		h.sample(rtt, 0, true)
+		h.sample(rtt, 0)
 	}
 	if above < 700 || above > 1300 {
 		t.Errorf("%d of 20,000 answers took longer, want about 1,000", above)
@@ -185,7 +183,7 @@ func FuzzResponse(f *testing.F) {
 		f.Add(m, uint8(withOPT))
 	}
 	f.Fuzz(func(t *testing.T, msg []byte, flags uint8) {
-		r := newRig(t, func(c *Config) { c.Servers = []Server{{Addr: closedAddr, TCP: true}}; c.Timeout = time.Nanosecond })
+		r := newRig(t, func(c *Config) { c.Servers = []Server{{Addr: closedAddr, TCP: true}} })
 		w := newWaiter("www.example.")
 		gen := w.begin(r.now(), 1)
 		r.inFlight.Add(1)

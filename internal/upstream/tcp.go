@@ -45,6 +45,7 @@ func (s *server) connection(fresh bool, now time.Duration) *conn {
 	best, opened := s.tcp.pick(s, fresh, now)
 	if opened {
 		s.count.conns.Add(1)
+		s.count.opened.Add(1)
 		s.group.add(&event{due: now + tendEvery, line: best, kind: lineDue})
 	}
 	return best

@@ -17,7 +17,7 @@ const (
 	minUses, maxUses = 2000, 6000
 	maxSpoofs        = 16 // then the socket's port is known to somebody
 	placesTried      = 4
-	lingerers        = 64 // retired sockets of one server that may wait for late answers
+	minLingerers     = 16 // retired sockets of one server that may wait for late answers, or as many as its pool has
 )
 
 // pool is the UDP sockets towards one server. Each try takes a random place, so
@@ -27,7 +27,7 @@ type pool struct {
 	places []atomic.Pointer[socket]
 
 	mu      sync.Mutex // guards what follows
-	retired [lingerers]*socket
+	retired []*socket  // a ring
 	next    int
 }
 
@@ -38,7 +38,7 @@ func (p *pool) linger(k *socket) (out *socket) {
 	defer p.mu.Unlock()
 	out = p.retired[p.next]
 	p.retired[p.next] = k
-	p.next = (p.next + 1) % lingerers
+	p.next = (p.next + 1) % len(p.retired)
 	return out
 }
 
@@ -112,6 +112,7 @@ func (s *server) renew(place int, old *socket, now time.Duration) *socket {
 		return nil
 	}
 	s.count.sockets.Add(1)
+	s.count.opened.Add(1)
 	p := &s.udp.places[place]
 	if !p.CompareAndSwap(old, k) { // somebody was faster
 		k.shut()

@@ -120,7 +120,8 @@ type Env struct {
 	// Now is the time since some moment, monotonic. Any goroutine may call it.
 	Now func() time.Duration
 	// Wake says that something is in flight: Tick has to be called every 10 ms or
-	// so, until it is false. It is called within Start and must not wait.
+	// so, until it is false. Any goroutine may call it, within Start mostly; it must
+	// not wait.
 	Wake func()
 }
 
@@ -144,8 +145,10 @@ type ServerStatus struct {
 	TCPQueries uint64
 
 	Spoofs  Spoofs
-	Sockets int // UDP, open now
-	Conns   int // TCP, open now
+	Sockets int    // UDP, open now
+	Conns   int    // TCP, open now
+	Opened  uint64 // sockets and connections, in all
+	Latency Latency
 }
 
 // Spoofs counts messages that came to a socket and were not the answer.

@@ -47,6 +47,15 @@ type chunk struct {
 	events [chunkSize]event
 }
 
+// each calls do for every event of a list, in no order.
+func (c *chunk) each(do func(e *event)) {
+	for ; c != nil; c = c.next {
+		for i := range c.events[:c.n] {
+			do(&c.events[i])
+		}
+	}
+}
+
 // wheel is the timing wheel of a group. Chunks are used again, so that nothing is
 // allocated once it has grown.
 type wheel struct{ shards [wheelShards]wheelShard }

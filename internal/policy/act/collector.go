@@ -15,6 +15,10 @@ import (
 
 // Metrics is the collectors of a configuration.
 type Metrics struct {
+	// Before is the collectors of the configuration before this one: who has the same
+	// name goes on counting.
+	Before []*Collector
+
 	mu   sync.Mutex // guards list
 	list []*Collector
 }
@@ -60,6 +64,11 @@ func makeCollector(e *Env, args string) (any, error) {
 	}
 	if e.Metrics == nil {
 		e.Metrics = &Metrics{}
+	}
+	for _, was := range e.Metrics.Before {
+		if was.Name == c.Name {
+			c = was
+		}
 	}
 	return c, e.Metrics.add(c)
 }

@@ -220,12 +220,8 @@ func adopt(r, from *serve.Request) {
 		r.Reply.AddMessage(from.Out)
 		r.Reply.Flags = from.Reply.Flags
 	} else {
-		r.Grow(len(from.Out) + wireRoom)
-		r.Reply.Adopt(&from.Reply)
+		r.Adopt(from)
 	}
 	r.Note.Source, r.Note.Upstream = from.Note.Source, from.Note.Upstream
 	r.Finish(from.Reply.Rcode())
 }
-
-// wireRoom is what OPT and its options may take behind a response.
-const wireRoom = 600

@@ -55,8 +55,11 @@ func makeLazyCache(e *Env, tag string, args *LazyCacheArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &LazyCache{Tag: tag, Args: a, cache: made, run: e.Run, now: e.Now, count: &CacheCounts{}}
-	e.Caches = append(e.Caches, c)
+	all := e.made()
+	c := &LazyCache{Tag: tag, Args: a, cache: made, run: e.Run, now: e.Now, count: all.counts(tag)}
+	if tag != "" {
+		all.Caches = append(all.Caches, c)
+	}
 	return c, nil
 }
 
@@ -152,7 +155,7 @@ func (a *LazyCache) get(r *serve.Request, k *cache.Key) (cache.Hit, bool) {
 // refresh runs the rules behind for a copy of the request and keeps their answer.
 func (a *LazyCache) refresh(r *serve.Request) {
 	if b := a.run.Rest(r, refresher{a}); b != nil {
-		b.Req.Out = nil // the copy has no response yet
+		b.Req.Empty()
 		b.Start()
 	}
 }

@@ -140,7 +140,7 @@ func (a *Redirect) alias(r *serve.Request, to *target) {
 	*scratch = msg
 	reply := &r.Reply
 	flags, referral, cut, rcode := reply.Flags, reply.Referral, reply.Truncated(), reply.Rcode()
-
+	r.Grow(len(msg) + 2*wire.MaxName + wire.MinBuffer)
 	r.Empty()
 	reply.Flags, reply.Referral = flags, referral
 	reply.Add(wire.Answer, r.Ask.Name, &to.alias, nil)

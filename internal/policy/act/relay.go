@@ -20,10 +20,18 @@ type Relay struct {
 	Group   *upstream.Group
 	Flights *cache.Flights
 	Servers []string // as they are told to people
+	Tag     string
+	Tagged  []TaggedServer
 	Now     func() time.Duration
 
 	tagged func(tags string) (*Relay, error) // of some of the servers
 	calls  sync.Pool                         // of *call
+}
+
+// TaggedServer is an upstream of a relay that has a tag of its own.
+type TaggedServer struct {
+	Tag   string
+	Index int // in Group.Status
 }
 
 // relayOptions is the octets that options of clients may take in a query.

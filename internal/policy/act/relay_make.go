@@ -42,11 +42,11 @@ type RelayServer struct {
 // maxConcurrent is the most upstreams that a question is sent to at once.
 const maxConcurrent = 3
 
-func makeRelay(e *Env, _ string, a *RelayArgs) (any, error) {
+func makeRelay(e *Env, tag string, a *RelayArgs) (any, error) {
 	if len(a.Upstreams) == 0 {
 		return nil, fmt.Errorf("no upstreams")
 	}
-	return newRelay(e, a, a.Upstreams)
+	return newRelay(e, tag, a, a.Upstreams)
 }
 
 // quickRelay is `forward address…`.
@@ -55,19 +55,27 @@ func quickRelay(e *Env, args string) (any, error) {
 	for _, addr := range strings.Fields(args) {
 		a.Upstreams = append(a.Upstreams, RelayServer{Addr: addr})
 	}
-	return newRelay(e, a, a.Upstreams)
+	return newRelay(e, "", a, a.Upstreams)
 }
 
-func newRelay(e *Env, a *RelayArgs, servers []RelayServer) (*Relay, error) {
+func newRelay(e *Env, tag string, a *RelayArgs, servers []RelayServer) (*Relay, error) {
 	c := upstream.Config{Select: upstream.Random}
-	r := &Relay{Flights: cache.NewFlights(), Now: e.Now}
+	r := &Relay{Flights: cache.NewFlights(), Now: e.Now, Tag: tag}
 	for _, u := range servers {
 		s, err := relayServer(u, a)
 		if err != nil {
 			return nil, fmt.Errorf("reading upstream %q: %w", u.Addr, err)
 		}
 		// One that is named twice is asked once: it would say the same again.
-		if slices.ContainsFunc(c.Servers, func(o upstream.Server) bool { o.Name = s.Name; return o == s }) {
+		at := slices.IndexFunc(c.Servers, func(o upstream.Server) bool { o.Name = s.Name; return o == s })
+		twice := at >= 0
+		if !twice {
+			at = len(c.Servers)
+		}
+		if u.Tag != "" {
+			r.Tagged = append(r.Tagged, TaggedServer{u.Tag, at})
+		}
+		if twice {
 			continue
 		}
 		c.Servers = append(c.Servers, s)
@@ -89,7 +97,11 @@ func newRelay(e *Env, a *RelayArgs, servers []RelayServer) (*Relay, error) {
 			}
 			some = append(some, a.Upstreams[i])
 		}
-		return newRelay(e, a, some)
+		return newRelay(e, tag, a, some)
+	}
+	if tag != "" && len(r.Tagged) > 0 {
+		m := e.made()
+		m.Relays = append(m.Relays, r)
 	}
 	return r, nil
 }

@@ -118,7 +118,7 @@ func TestRouteFallsBack(t *testing.T) {
 
 func TestRouteAllocs(t *testing.T) {
 	routes := NewRoutes([]RouteGroup{
-		{For: names(t, "example.", "a.b.c.example."), Clients: set("10.0.0.0/8"), Views: []uint16{1}}, {},
+		{For: names(t, "example.", "a.b.c.example."), Clients: set("10.0.0.0/8"), Views: []uint16{1}, Part: 1}, {},
 	})
 	r := received(t, "10.0.0.1", overUDP, query(t, "www.A.b.c.example.", dns.TypeA))
 	r.View = 1

@@ -12,6 +12,9 @@ type DomainSetArgs struct {
 	Exps  []string `key:"exps"`
 	Sets  []string `key:"sets"`
 	Files []string `key:"files"`
+
+	AutoReload     bool `key:"auto_reload"`     // when a file has changed
+	ReloadInterval int  `key:"reload_interval"` // seconds; 0 is never
 }
 
 // IPSetArgs is DomainSetArgs for addresses and prefixes.
@@ -19,22 +22,27 @@ type IPSetArgs struct {
 	IPs   []string `key:"ips"`
 	Sets  []string `key:"sets"`
 	Files []string `key:"files"`
+
+	AutoReload     bool `key:"auto_reload"`
+	ReloadInterval int  `key:"reload_interval"`
 }
 
-func newDomainSet(e *Env, _ string, args *DomainSetArgs) (any, error) {
+func newDomainSet(e *Env, tag string, args *DomainSetArgs) (any, error) {
 	others, err := tagged[*match.DomainSet](e, args.Sets, "set of names")
 	if err != nil {
 		return nil, err
 	}
-	return match.LoadDomainSet(args.Exps, args.Files, others...)
+	set, err := match.LoadDomainSet(args.Exps, args.Files, others...)
+	return reloaded(e, Set{Tag: tag, Type: "domain_set", Reread: Reread{args.AutoReload, args.ReloadInterval}}, set, err)
 }
 
-func newIPSet(e *Env, _ string, args *IPSetArgs) (any, error) {
+func newIPSet(e *Env, tag string, args *IPSetArgs) (any, error) {
 	others, err := tagged[*match.IPSet](e, args.Sets, "set of addresses")
 	if err != nil {
 		return nil, err
 	}
-	return match.LoadIPSet(args.IPs, args.Files, others...)
+	set, err := match.LoadIPSet(args.IPs, args.Files, others...)
+	return reloaded(e, Set{Tag: tag, Type: "ip_set", Reread: Reread{args.AutoReload, args.ReloadInterval}}, set, err)
 }
 
 // tagged is the objects with these tags.

@@ -35,7 +35,7 @@ type Env struct {
 	Now               func() time.Duration // as Request.At
 	NewGroup          func(upstream.Config) (*upstream.Group, error)
 	NewCache          func(tag string, c cache.Config) (*cache.Cache, error)
-	Caches            []*LazyCache    // those that were made
+	Made              *Made           // what objects were made; made by the first where nil
 	Log               *slog.Logger    // nil discards
 	Metrics           *Metrics        // of collectors; made by the first where nil
 	NetSets           *netsets.Writer // nil: a rule that would write to sets is an error

@@ -70,6 +70,9 @@ func (d *DomainSet) Replace(own *nameset.Set) { d.own.Store(own) }
 // Own is its own expressions.
 func (d *DomainSet) Own() *nameset.Set { return d.own.Load() }
 
+// Len is how many expressions of its own it has.
+func (d *DomainSet) Len() int { return d.own.Load().Len() }
+
 // Match tells whether the name is in the set.
 func (d *DomainSet) Match(name wire.Name, l *wire.Labels) bool {
 	if own := d.own.Load(); own != nil && own.Match(name, l) {
@@ -128,6 +131,9 @@ func (s *IPSet) Reload() error {
 
 // Replace puts other prefixes in place of its own.
 func (s *IPSet) Replace(own *addrset.Set) { s.own.Store(own) }
+
+// Len is how many prefixes of its own it has.
+func (s *IPSet) Len() int { return s.own.Load().Len() }
 
 // Contains tells whether the address is in the set.
 func (s *IPSet) Contains(a netip.Addr) bool {
