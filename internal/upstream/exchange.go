@@ -8,6 +8,7 @@ import (
 // Limits of one exchange.
 const (
 	maxTries    = 3 // by UDP at one server
+	maxSilent   = 8 // the same while nobody has said anything: about one a second then
 	maxTCPTries = 3
 	maxAttempts = 32 // at all servers
 	maxRounds   = 3  // at servers that cannot be reached
@@ -139,6 +140,16 @@ func (j *job) rest(now time.Duration) (next step, due time.Duration) {
 	}
 	j.guarded = true
 	return guard, j.deadline
+}
+
+// most is how often a server may be tried. A server that is silent may be one that
+// has just been told of too much: as long as nobody has answered, it is asked now
+// and then.
+func (j *job) most(a *asked) uint8 {
+	if j.bestRank == 0 && a.tcp == 0 {
+		return maxSilent
+	}
+	return maxTries
 }
 
 func (j *job) mayRetry() bool {

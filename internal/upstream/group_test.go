@@ -135,6 +135,26 @@ func TestNoHedge(t *testing.T) {
 	w.answered(t, wire.NoError, 1)
 }
 
+// A server that is not healthy is not asked by way of a hedge.
+func TestNoHedgeToUnhealthy(t *testing.T) {
+	a, b := newFake(t, answer), newFake(t, silent)
+	r := newRig(t, func(c *Config) { c.Select = Order }, a, b)
+	r.known()
+	r.servers[1].punish(maxPenalty, r.now())
+	r.probeAt.Store(int64(2 * time.Hour)) // nor by way of a probe
+	a.become(silent)
+	drain(a)
+	w := newWaiter("www.example.")
+	r.Start(&w.Exchange)
+	a.next(t)
+	r.pass(40 * time.Millisecond)
+	if n := r.status(1).Queries; n != 0 {
+		t.Errorf("asked %d times", n)
+	}
+	r.pass(10 * time.Millisecond)
+	b.next(t) // but after a time-out
+}
+
 // No more than one query in ten is hedged, beyond the first ten.
 func TestHedgeBudget(t *testing.T) {
 	a, b := newFake(t, answer), newFake(t, answer)
@@ -351,6 +371,20 @@ func TestCloseInFlight(t *testing.T) {
 			t.Errorf("ended %d times", n)
 		}
 	}
+}
+
+// What is put on the wheel of a closed group is ended there.
+func TestLateForClose(t *testing.T) {
+	r := newRig(t, nil, newFake(t, silent))
+	w := newWaiter("www.example.")
+	gen := w.begin(r.now(), 1)
+	r.inFlight.Add(1)
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	r.add(&event{x: &w.Exchange, gen: gen, kind: retryDue})
+	w.wait(t)
+	w.failed(t, ErrClosed)
 }
 
 // storm starts exchanges from many goroutines, with time passing meanwhile, and

@@ -201,7 +201,7 @@ func (g *Group) choose(x *Exchange, now time.Duration, tie uint32, hedge bool) i
 	best, found := candidate{}, -1
 	for i := range g.servers {
 		a := &j.asked[i]
-		if a.tries >= maxTries || a.waiting > 0 || a.failed || a.broken {
+		if a.tries >= j.most(a) || a.waiting > 0 || a.failed || a.broken {
 			continue
 		}
 		c := g.candidate(i, now, tie)

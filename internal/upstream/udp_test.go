@@ -40,7 +40,7 @@ func TestServerSilent(t *testing.T) {
 	w := newWaiter("www.example.")
 	r.Start(&w.Exchange)
 	first := f.next(t)
-	for i, wait := range []time.Duration{150, 300} { // doubled
+	for i, wait := range []time.Duration{150, 300, 600, 1200, 1200} { // doubled, up to a point
 		r.pass((wait - 10) * time.Millisecond)
 		f.unasked(t)
 		r.pass(10 * time.Millisecond)
@@ -48,18 +48,18 @@ func TestServerSilent(t *testing.T) {
 			t.Errorf("try %d: from the same port: the socket was not retired", i+2)
 		}
 	}
-	r.pass(4*time.Second - 460*time.Millisecond)
+	r.pass(540 * time.Millisecond)
 	w.flying(t)
 	r.pass(20 * time.Millisecond)
 	w.wait(t)
 	w.failed(t, ErrTimeout)
 	f.unasked(t)
-	if w.Tries != 3 {
-		t.Errorf("%d tries, want 3", w.Tries)
+	if w.Tries != 6 {
+		t.Errorf("%d tries, want 6", w.Tries)
 	}
 	r.pass(5 * time.Second)
-	if s := r.status(0); s.Sockets != 0 || s.Timeouts != 3 {
-		t.Errorf("%+v: want all sockets closed and 3 time-outs", s)
+	if s := r.status(0); s.Sockets != 0 || s.Timeouts != 6 {
+		t.Errorf("%+v: want all sockets closed and 6 time-outs", s)
 	}
 	if r.Tick(r.now()) {
 		t.Error("Tick wants to be called")
@@ -76,8 +76,11 @@ func TestServerSlow(t *testing.T) {
 	f.send(q, reply(q.msg, wire.NoError)) // the first try's
 	w.wait(t)
 	w.answered(t, wire.NoError, 0)
-	if w.RTT != 1500*time.Millisecond || w.Tries != 3 {
+	if w.RTT != 1500*time.Millisecond || w.Tries != 4 {
 		t.Errorf("RTT %v, %d tries", w.RTT, w.Tries)
+	}
+	if n := r.status(0).Sockets; n != 3 { // nothing is to come over the first one any more
+		t.Errorf("%d sockets are open, want 3", n)
 	}
 }
 
@@ -233,6 +236,27 @@ func TestAnsweringTwice(t *testing.T) {
 	}
 }
 
+// Duplicates are no spoofs, however many come.
+func TestManyDuplicates(t *testing.T) {
+	f := newFake(t, answer)
+	r := newRig(t, func(c *Config) { c.Sockets = 1 }, f)
+	r.good("www.example.", 0)
+	first := f.next(t)
+	f.become(silent)
+	w := newWaiter("www.example.")
+	r.Start(&w.Exchange)
+	second := f.next(t)
+	for range 3 * maxSpoofs {
+		f.send(first, reply(first.msg, wire.NXDomain))
+	}
+	f.send(second, reply(second.msg, wire.NoError))
+	w.wait(t)
+	w.answered(t, wire.NoError, 0)
+	if s := r.status(0); s.Spoofs != (Spoofs{Duplicate: 3 * maxSpoofs}) || s.Sockets != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestMalformedResponse(t *testing.T) {
 	bad := newFake(t, func(q query) [][]byte {
 		m := reply(q.msg, wire.NoError)
@@ -290,6 +314,33 @@ func TestNoEDNS(t *testing.T) {
 				t.Error("still in the status")
 			}
 		})
+	}
+}
+
+// An answer to a query with OPT shows that it was an error to take the server for
+// one without EDNS.
+func TestEDNSAfterAll(t *testing.T) {
+	f := newFake(t, silent)
+	r := newRig(t, nil, f)
+	first, second := newWaiter("one.example."), newWaiter("two.example.")
+	r.Start(&first.Exchange)
+	q := f.next(t)
+	f.become(func(q query) [][]byte {
+		if q.opt() {
+			return [][]byte{{q.msg[0], q.msg[1], 0x80, 1, 11: 0}}
+		}
+		return answer(q)
+	})
+	r.Start(&second.Exchange)
+	second.wait(t)
+	if !r.status(0).NoEDNS {
+		t.Error("not taken for a server without EDNS")
+	}
+	f.send(q, reply(q.msg, wire.NoError))
+	first.wait(t)
+	first.answered(t, wire.NoError, 0)
+	if r.status(0).NoEDNS {
+		t.Error("still taken for a server without EDNS")
 	}
 }
 
