@@ -107,7 +107,7 @@ func (s *Server) compileWorld(w *world) error {
 		}
 	}
 	run.Set = c.set
-	w.metrics, w.caches = env.Metrics, env.Caches
+	w.metrics = env.Metrics
 	if env.Cache != nil {
 		env.Cache.Again = run.Background
 	}

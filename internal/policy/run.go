@@ -186,7 +186,11 @@ func (s *Set) leave(r *serve.Request) (status serve.Status, over bool) {
 	switch {
 	case c.Silent:
 		return serve.Drop, true
-	case c.Branch || r.Out != nil:
+	case c.Branch:
+	case r.Out != nil && (r.Reply.Rcode() < extended || r.EDNS.Present):
+	case r.Out != nil: // a client without EDNS would read another code (RFC 6891 §6.1.3)
+		r.Empty()
+		r.Finish(wire.ServFail)
 	case c.Failed:
 		r.Note.Source = serve.SourceError
 		r.Empty()
@@ -196,5 +200,21 @@ func (s *Set) leave(r *serve.Request) (status serve.Status, over bool) {
 		r.Empty()
 		r.Finish(wire.Refused)
 	}
+	if !c.Branch {
+		copyCD(r)
+	}
 	return serve.Done, true
+}
+
+// extended is the first code that takes EDNS to say.
+const extended = 16
+
+// copyCD gives the response the query's CD, as resolvers must (RFC 4035 §3.2.2); where
+// we are authoritative it stays clear (§3.1.6).
+func copyCD(r *serve.Request) {
+	b := &r.Reply
+	if r.Flags&wire.FlagCD != 0 && b.Flags&(wire.FlagRA|wire.FlagAA|wire.FlagCD) == wire.FlagRA {
+		b.Flags |= wire.FlagCD
+		r.Finish(b.Rcode())
+	}
 }

@@ -68,6 +68,9 @@ func (e *explainer) log(p *plan.Plan) {
 	if p.API.HTTP != "" {
 		e.line(0, "api:")
 		e.line(1, "http: %s", yamlText(p.API.HTTP))
+		if p.API.Token != "" {
+			e.line(1, "token: %s", yamlText(p.API.Token))
+		}
 	}
 }
 

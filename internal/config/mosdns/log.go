@@ -45,7 +45,8 @@ func (f *file) log(at tree.Pair, p *plan.Plan) {
 }
 
 type apiArgs struct {
-	HTTP string `key:"http"`
+	HTTP  string `key:"http"`
+	Token string `key:"token"` // ours
 }
 
 // api reads where the HTTP API listens.
@@ -60,7 +61,7 @@ func (f *file) api(at tree.Pair, p *plan.Plan) {
 	if args.HTTP == "" {
 		return
 	}
-	p.API = plan.API{Pos: p.At("api.http"), HTTP: args.HTTP}
+	p.API = plan.API{Pos: p.At("api.http"), HTTP: args.HTTP, Token: args.Token}
 	if _, _, err := net.SplitHostPort(args.HTTP); err != nil {
 		f.src.Problem(p.API.Pos, "write for example 127.0.0.1:9080", "api.http: %s is no address with a port", tree.Quote(args.HTTP))
 	}

@@ -89,16 +89,29 @@ func (a *LazyCache) Fuse() policy.Step {
 	return &fused
 }
 
-// What Do leaves for After.
+// What Do leaves for After. The latter is nothing that another step leaves.
 const (
-	lazyMissed = iota
-	lazyHit
+	lazyMissed = 0
+	lazyHit    = 1 << 63
 )
+
+// rewritten tells the caches in front of the rule at work that r's response, which
+// was of that generation, is written anew: to them it is the one they have given.
+func rewritten(r *serve.Request, generation uint32) {
+	for i := range r.Policy.Frames[:r.Policy.Depth] {
+		if f := &r.Policy.Frames[i]; !f.Call && f.A == lazyHit && f.B == uint64(generation) {
+			f.B = uint64(r.Reply.Generation())
+		}
+	}
+}
 
 func (a *LazyCache) key(r *serve.Request, k *cache.Key) {
 	*k = cache.Key{
 		Name: r.Ask.Name, Hash: r.Ask.Labels.Hash[0], Type: r.Ask.Type, Class: r.Ask.Class,
 		CD: r.Flags&wire.FlagCD != 0, Scope: r.Ask.Subnet,
+	}
+	if r.Flags&wire.FlagAD != 0 { // upstreams say AD to those who ask for it (RFC 6840 §5.7)
+		k.View = 1
 	}
 }
 
@@ -175,6 +188,9 @@ func (j refresher) Joined(b *policy.Branch) {
 func (a *LazyCache) After(r *serve.Request, f *serve.Frame) {
 	if r.Out == nil || r.Policy.Failed || f.A == lazyHit && f.B == uint64(r.Reply.Generation()) {
 		return
+	}
+	if r.Flags&wire.FlagRD == 0 {
+		return // what an upstream says without recursion is not for those who want it
 	}
 	a.keep(r)
 }

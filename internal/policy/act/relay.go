@@ -37,6 +37,9 @@ type TaggedServer struct {
 // relayOptions is the octets that options of clients may take in a query.
 const relayOptions = 256
 
+// relayFlags are the flags of clients that are passed on.
+const relayFlags = wire.FlagRD | wire.FlagAD | wire.FlagCD
+
 // call is a Flight and the exchange that does its work.
 type call struct {
 	cache.Flight
@@ -74,15 +77,17 @@ func (a *Relay) Start(r *serve.Request) policy.Next {
 		Name: r.Ask.Name, Hash: r.Ask.Labels.Hash[0], Type: r.Ask.Type, Class: r.Ask.Class,
 		CD: r.Flags&wire.FlagCD != 0, Scope: r.Ask.Subnet,
 	}
-	if len(options) > 0 {
+	flags := r.Flags & relayFlags
+	if len(options) > 0 || flags&(wire.FlagRD|wire.FlagAD) != wire.FlagRD {
 		h := fnv.New32a()
 		_, _ = h.Write(options)
+		_, _ = h.Write([]byte{byte(flags >> 8), byte(flags)})
 		k.View = h.Sum32() | 1
 	}
 	owner, joined := a.Flights.Join(&k, r, a.Now(), a)
 	if joined == cache.Leads {
 		// From here on r may have been answered and be used for something else.
-		owner.(*call).begin(options)
+		owner.(*call).begin(flags, options)
 	}
 	return policy.Pend
 }
@@ -99,9 +104,10 @@ func passed(r *serve.Request, dst []byte) []byte {
 	return dst
 }
 
-// begin sends the query, without the client's DO.
-func (c *call) begin(options []byte) {
+// begin sends the query, with these flags and without the client's DO.
+func (c *call) begin(flags uint16, options []byte) {
 	q := appendQuestion(c.query[:0], &c.Key)
+	binary.BigEndian.PutUint16(q[2:], flags)
 	c.x.Bare = len(q)
 	q = append(q, 0, 0, wire.TypeOPT, querySize>>8, querySize&0xff, 0, 0, 0, 0, 0, 0)
 	end := len(q)

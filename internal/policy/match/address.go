@@ -99,17 +99,10 @@ func reverse4(name wire.Name, offs []uint8) (netip.Addr, bool) {
 		label := name[offs[len(offs)-1-i]:]
 		label = label[1 : 1+label[0]]
 		v := 0
-		if len(label) > 3 || len(label) > 1 && label[0] == '0' {
-			return netip.Addr{}, false
-		}
 		for _, c := range label {
-			if c < '0' || c > '9' {
+			if v = 10*v + int(c-'0'); c < '0' || c > '9' || v > 255 {
 				return netip.Addr{}, false
 			}
-			v = 10*v + int(c-'0')
-		}
-		if v > 255 {
-			return netip.Addr{}, false
 		}
 		a[i] = byte(v)
 	}
