@@ -149,6 +149,9 @@ type Metrics struct {
 type API struct {
 	Pos  Pos
 	HTTP string // host:port; without a host it is every address
+	// Token is what a client has to show; without one the API is for this machine
+	// alone, whatever HTTP says.
+	Token string
 }
 
 // Control is the socket of the command line; an empty path is off.
