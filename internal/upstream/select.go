@@ -164,7 +164,11 @@ func (h *health) timeout(n uint8, tcp bool) time.Duration {
 	default:
 		d = min(max(d, minTimeout), maxTimeout)
 	}
-	return d << min(n, maxTries)
+	d <<= min(n, maxTries)
+	if n >= maxTries { // it was quick once: now it may be gone, or have too much to do
+		d = max(d, maxTimeout)
+	}
+	return d
 }
 
 // speaksEDNS tells whether OPT may be sent.
