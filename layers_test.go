@@ -104,6 +104,7 @@ var doors = map[string][]string{
 	"github.com/gaissmai/bart":            {"internal/addrset"},
 	"github.com/google/nftables":          {"internal/netsets"},
 	"github.com/mdlayher/netlink":         {"internal/netsets"},
+	"golang.org/x/net":                    {"internal/upstream"},
 	"golang.org/x/sys":                    {"*"},
 	"golang.org/x/crypto":                 {"*"},
 	"github.com/rogpeppe/go-internal":     {"internal/testkit"},

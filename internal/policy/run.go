@@ -36,38 +36,43 @@ func (s *Set) Resume(ctx context.Context, r *serve.Request) serve.Status {
 func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Status {
 	for {
 		rules := s.Programs[r.Policy.Program].Rules
-		if int(r.Policy.Rule) >= len(rules) {
-			if status, over := s.turn(r, nil, Return); over {
-				return status
-			}
-			continue
-		}
-		rule := &rules[r.Policy.Rule]
-		if r.Pending == nil && !r.Policy.Matched && !matches(rule.If, r) {
-			r.Policy.Rule++
-			continue
-		}
-		r.Policy.Matched = false
-		next, ran := rule.do(ctx, r, p)
-		switch {
-		case !ran:
-			r.Policy.Matched = true // once: a matcher may count
-			return serve.Wait
-		case next == Pend: // r may be in other hands already
-			return serve.Pending
-		case r.Reply.Truncated() && next != Drop && (rule.After != nil || s.wantsAll(r)):
-			again := p == atOnce || r.Grow(wire.MaxMessage) // with more room
-			if r.Policy.Matched = again; p == atOnce {
-				return serve.Wait
-			}
-			if again {
+		var rule *Rule // nil at the end of a program
+		next := Return
+		if at := int(r.Policy.Rule); at < len(rules) {
+			rule = &rules[at]
+			if r.Pending == nil && !r.Policy.Matched && !matches(rule.If, r) {
+				r.Policy.Rule++
 				continue
 			}
+			r.Policy.Matched = false
+			var ran bool
+			if next, ran = rule.do(ctx, r, p); !ran {
+				r.Policy.Matched = true // once: a matcher may count
+				return serve.Wait
+			}
+			if next == Pend { // r may be in other hands already
+				return serve.Pending
+			}
+			if s.cramped(r, rule, next) {
+				r.Policy.Matched = p == atOnce || r.Grow(wire.MaxMessage)
+				if p == atOnce {
+					return serve.Wait // again, with more room
+				}
+			}
+		}
+		if r.Policy.Matched {
+			continue
 		}
 		if status, over := s.turn(r, rule, next); over {
 			return status
 		}
 	}
+}
+
+// cramped tells whether the response did not fit and has to be whole: a wrapper has
+// to see it, or the client's transport has room for it.
+func (s *Set) cramped(r *serve.Request, rule *Rule, next Next) bool {
+	return r.Reply.Truncated() && next != Drop && (rule.After != nil || r.Policy.Depth > 0 || r.Peer.Proto.Stream())
 }
 
 // turn goes where next says, behind rule. over tells that the way ends there.
@@ -113,12 +118,6 @@ func (s *Set) turn(r *serve.Request, rule *Rule, next Next) (status serve.Status
 		c.Failed, r.Out = true, nil
 	}
 	return s.leave(r)
-}
-
-// wantsAll tells whether the response has to be whole: a wrapper has to see it,
-// or the client's transport has room for it.
-func (s *Set) wantsAll(r *serve.Request) bool {
-	return r.Policy.Depth > 0 || r.Peer.Proto.Stream()
 }
 
 // do runs the rule, where that may be done with so much patience.

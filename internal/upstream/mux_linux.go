@@ -168,7 +168,7 @@ type endpoint struct {
 // open gives k a socket of its own on a random port, connected to the server.
 func (m *mux) open(k *socket) error {
 	d := m.group.dice
-	fd, err := newSocket(k.server.cfg.Addr, d)
+	fd, err := newSocket(&k.server.cfg, d)
 	if err != nil {
 		return err
 	}
@@ -240,8 +240,9 @@ func (e *endpoint) write(msg []byte) error {
 	}
 }
 
-// newSocket is a UDP socket on a random port, connected to addr.
-func newSocket(addr netip.AddrPort, d *dice) (int, error) {
+// newSocket is a UDP socket on a random port, connected to a server.
+func newSocket(s *Server, d *dice) (int, error) {
+	addr := s.Addr
 	family, level, option, omit := unix.AF_INET, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_OMIT
 	if !addr.Addr().Unmap().Is4() {
 		family, level, option, omit = unix.AF_INET6, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_OMIT
@@ -256,6 +257,9 @@ func newSocket(addr netip.AddrPort, d *dice) (int, error) {
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, socketBuffer)
 	_ = unix.SetsockoptInt(fd, level, option, omit)
 	to, err := sockaddr(addr)
+	if err == nil {
+		err = s.leaveBy(fd)
+	}
 	if err == nil {
 		err = bindSomewhere(fd, family, d)
 	}

@@ -3,10 +3,14 @@ package upstream
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"golang.org/x/net/proxy"
 
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -65,8 +69,7 @@ func (c *conn) send(msg []byte, sl *slot, ids uint64) outcome {
 // dialLoop is the life of the connection: it dials and reads. Tick ends a dial that
 // takes too long.
 func (c *conn) dialLoop() {
-	var d net.Dialer
-	nc, err := d.DialContext(c.ctx, "tcp", c.server.cfg.Addr.String())
+	nc, err := c.server.cfg.dial(c.ctx)
 	if err != nil {
 		c.end(true, false)
 		return
@@ -84,6 +87,23 @@ func (c *conn) dialLoop() {
 	}
 	_ = nc.Close()
 	c.end(false, cut)
+}
+
+// dial connects to the server, through its proxy where it has one.
+func (s *Server) dial(ctx context.Context) (net.Conn, error) {
+	d := &net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		var err error
+		outer := raw.Control(func(fd uintptr) { err = s.leaveBy(int(fd)) })
+		return errors.Join(err, outer)
+	}}
+	if s.Socks5 == "" {
+		return d.DialContext(ctx, "tcp", s.Addr.String())
+	}
+	through, err := proxy.SOCKS5("tcp", s.Socks5, nil, d)
+	if err != nil {
+		return nil, err
+	}
+	return through.(proxy.ContextDialer).DialContext(ctx, "tcp", s.Addr.String())
 }
 
 // writeLoop writes what is left in out, until the connection ends.

@@ -66,20 +66,10 @@ func newRelay(e *Env, tag string, a *RelayArgs, servers []RelayServer) (*Relay, 
 		if err != nil {
 			return nil, fmt.Errorf("reading upstream %q: %w", u.Addr, err)
 		}
-		// One that is named twice is asked once: it would say the same again.
-		at := slices.IndexFunc(c.Servers, func(o upstream.Server) bool { o.Name = s.Name; return o == s })
-		twice := at >= 0
-		if !twice {
-			at = len(c.Servers)
-		}
+		at := r.enter(&c, s)
 		if u.Tag != "" {
 			r.Tagged = append(r.Tagged, TaggedServer{u.Tag, at})
 		}
-		if twice {
-			continue
-		}
-		c.Servers = append(c.Servers, s)
-		r.Servers = append(r.Servers, s.Name)
 	}
 	if c.Race = min(max(a.Concurrent, 1), maxConcurrent, len(c.Servers)); c.Race > 1 {
 		c.Select = upstream.Race
@@ -89,13 +79,9 @@ func newRelay(e *Env, tag string, a *RelayArgs, servers []RelayServer) (*Relay, 
 		return nil, err
 	}
 	r.tagged = func(tags string) (*Relay, error) {
-		var some []RelayServer
-		for _, tag := range strings.Fields(tags) {
-			i := slices.IndexFunc(a.Upstreams, func(u RelayServer) bool { return u.Tag == tag })
-			if i < 0 {
-				return nil, fmt.Errorf("no upstream with the tag %q", tag)
-			}
-			some = append(some, a.Upstreams[i])
+		some, err := a.withTags(tags)
+		if err != nil {
+			return nil, err
 		}
 		return newRelay(e, tag, a, some)
 	}
@@ -104,6 +90,30 @@ func newRelay(e *Env, tag string, a *RelayArgs, servers []RelayServer) (*Relay, 
 		m.Relays = append(m.Relays, r)
 	}
 	return r, nil
+}
+
+// enter gives s a place among the servers. One that is named twice is asked once:
+// it would say the same again.
+func (a *Relay) enter(c *upstream.Config, s upstream.Server) (at int) {
+	at = slices.IndexFunc(c.Servers, func(o upstream.Server) bool { o.Name = s.Name; return o == s })
+	if at < 0 {
+		at = len(c.Servers)
+		c.Servers = append(c.Servers, s)
+		a.Servers = append(a.Servers, s.Name)
+	}
+	return at
+}
+
+// withTags is the upstreams with these tags.
+func (a *RelayArgs) withTags(tags string) (some []RelayServer, err error) {
+	for _, tag := range strings.Fields(tags) {
+		i := slices.IndexFunc(a.Upstreams, func(u RelayServer) bool { return u.Tag == tag })
+		if i < 0 {
+			return nil, fmt.Errorf("no upstream with the tag %q", tag)
+		}
+		some = append(some, a.Upstreams[i])
+	}
+	return some, nil
 }
 
 // relayServer reads one upstream. Its address is an IP address; what is to be
