@@ -95,11 +95,28 @@ func (a *Cache) finish(r *serve.Request, h *cache.Hit) {
 		}
 	}
 	// What did not fit may be done again with more room, and options stay.
-	if ede > 0 && !r.Reply.Truncated() {
-		r.Extend(ede-1, "")
+	if !r.Reply.Truncated() {
+		if ede > 0 {
+			r.Extend(ede-1, "")
+		}
+		a.subnetBack(r)
 	}
 	answerFlags(r, h.Flags)
 	r.Finish(h.Rcode)
+}
+
+// subnetBack tells a client that gave a subnet whom the answer is for (RFC 7871
+// §7.2.2): for that subnet, which is right for every answer.
+func (a *Cache) subnetBack(r *serve.Request) {
+	if len(a.ECS) == 0 || r.Route == 0 || !a.ECS[r.Route-1] {
+		return
+	}
+	var b [ecsOption - 4]byte
+	if data, ok := r.EDNS.Option(wire.OptECS); ok && len(data) >= 4 && len(data) <= len(b) {
+		copy(b[:], data)
+		b[3] = b[2]
+		r.Reply.Option(wire.OptECS, b[:len(data)])
+	}
 }
 
 // answerFlags sets the flags of an answer that is not our own: AD where the

@@ -235,6 +235,7 @@ func (f *Forward) finish(r *serve.Request, m *miss) policy.Next {
 	if m.answer.EDE > 0 {
 		r.Extend(m.answer.EDE-1, "")
 	}
+	f.Cache.subnetBack(r)
 	answerFlags(r, m.answer.Flags)
 	r.Finish(m.answer.Rcode)
 	return policy.Stop

@@ -168,3 +168,24 @@ func TestECSStale(t *testing.T) {
 		t.Errorf("noted %+v", k.Note)
 	}
 }
+
+// RFC 7871 §7.2.2: who gives a subnet is told whom the answer is for, from the
+// upstream as from the cache; who gives none is not.
+func TestECSBack(t *testing.T) {
+	s := newSite(t, siteConfig{ecs: true})
+	for i, with := range []how{subnet("192.0.2.0/24"), subnet("192.0.2.0/24"), edns} {
+		k := s.ask(www, dns.TypeA, with)
+		if i != 1 {
+			s.scoped(s.up.next(t), 24, "10.0.0.1")
+		}
+		var got *dns.EDNS0_SUBNET
+		for _, o := range s.answer(k).IsEdns0().Option {
+			if e, ok := o.(*dns.EDNS0_SUBNET); ok {
+				got = e
+			}
+		}
+		if want := i < 2; (got != nil) != want || want && (got.SourceScope != 24 || got.SourceNetmask != 24 || got.Address.String() != "192.0.2.0") {
+			t.Errorf("question %d: option %v", i+1, got)
+		}
+	}
+}
