@@ -15,10 +15,12 @@ import (
 
 type commands struct {
 	Serve   cmd.ServeCmd   `cmd:"" help:"Run the server."`
+	Start   cmd.StartCmd   `cmd:"" help:"Run the server on a configuration, as mosdns is started."`
 	Check   cmd.CheckCmd   `cmd:"" help:"Tell every problem of a configuration."`
 	Reload  cmd.ReloadCmd  `cmd:"" help:"Make a running server read its configuration and zones anew."`
 	Status  cmd.StatusCmd  `cmd:"" help:"Tell what a running server serves."`
 	Cache   cmd.CacheCmd   `cmd:"" help:"Look into the cache of a running server."`
+	Sets    cmd.SetsCmd    `cmd:"" help:"Handle the rule sets of a running server."`
 	Query   cmd.QueryCmd   `cmd:"" help:"Ask a server, as dig does."`
 	Zone    zoneCommands   `cmd:"" help:"Work on zone files."`
 	Version cmd.VersionCmd `cmd:"" help:"Tell which build this is."`

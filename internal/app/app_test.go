@@ -44,7 +44,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	s := &site{t: t, dir: t.TempDir(), plan: plan.Default()}
-	s.plan.Programs = sections.Programs()
+	s.plan.Programs = sections.Programs(s.plan)
 	s.plan.Server.Workers = 2
 	s.listen("udp", "127.0.0.1:0")
 	s.listen("tcp", "127.0.0.1:0")

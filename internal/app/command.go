@@ -24,8 +24,10 @@ func (s *Server) command(ctx context.Context, r control.Request) control.Respons
 		text = s.world.Load().summary()
 	case "cache":
 		text, err = s.cacheCommand(r.Args)
+	case "sets":
+		text, err = s.setsCommand(ctx, r.Args)
 	default:
-		err = fmt.Errorf("no command %q: there are reload, status and cache", r.Command)
+		err = fmt.Errorf("no command %q: there are reload, status, cache and sets", r.Command)
 	}
 	resp := control.Response{Text: text}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/waymark-dns/waymark/internal/cache"
@@ -41,6 +42,42 @@ func (s *Server) buildCache(p *plan.Plan, old *world) (*cache.Cache, error) {
 	return made, nil
 }
 
+// lazyCache is the cache of an object with that tag: that of old where its
+// configuration is the same, else a new one with what old's holds.
+func (s *Server) lazyCache(e *engines, old *world, tag string, c cache.Config) (*cache.Cache, error) {
+	was, same := lazyCache{}, false
+	if old != nil && tag != "" {
+		was, same = old.engines.lazy[tag]
+	}
+	if same && was.conf == c {
+		e.lazy[tag] = was
+		return was.Cache, nil
+	}
+	made, err := cache.New(c)
+	if err != nil {
+		return nil, err
+	}
+	if same {
+		s.moveCache(was.Cache, made)
+	}
+	e.lazy[tag] = lazyCache{made, c}
+	return made, nil
+}
+
+// loadLazy fills the caches of objects that are new from their files.
+func (s *Server) loadLazy(w, old *world) {
+	for _, c := range w.made.Caches {
+		if old != nil {
+			if _, ok := old.engines.lazy[c.Tag]; ok {
+				continue
+			}
+		}
+		if c.Args.DumpFile != "" {
+			s.loadCache(c.Cache(), c.Args.DumpFile)
+		}
+	}
+}
+
 // moveCache fills a cache with what another holds. That is a favour, not a duty.
 func (s *Server) moveCache(from, to *cache.Cache) {
 	r, w := io.Pipe()
@@ -71,39 +108,74 @@ func (s *Server) loadCache(c *cache.Cache, file string) {
 	}
 }
 
-// dumper writes the cache to its file at intervals.
-type dumper struct {
-	last    time.Duration
-	running chan struct{} // holds a token while a dump is written
+// dump is a cache that is written to a file.
+type dump struct {
+	*cache.Cache
+	file     string
+	interval time.Duration
 }
 
-// look begins a dump where its time has come.
+// dumps is the caches with a file. Where two name the same file, the first has it.
+func (w *world) dumps() (all []dump) {
+	if w == nil {
+		return nil
+	}
+	add := func(d dump) {
+		if d.file != "" && !slices.ContainsFunc(all, func(o dump) bool { return o.file == d.file }) {
+			all = append(all, d)
+		}
+	}
+	if c := w.plan.Cache; w.engines.cache != nil {
+		add(dump{w.engines.cache, c.File, c.Interval})
+	}
+	for _, c := range w.made.Caches {
+		add(dump{c.Cache(), c.Args.DumpFile, time.Duration(c.Args.DumpInterval) * time.Second})
+	}
+	return all
+}
+
+// dumper writes caches to their files at intervals.
+type dumper struct {
+	begin   time.Duration
+	last    map[string]time.Duration // by file
+	running chan struct{}            // holds a token while dumps are written
+}
+
+// look begins the dumps whose time has come.
 func (d *dumper) look(s *Server) {
-	w := s.world.Load()
-	if w.engines.cache == nil || w.plan.Cache.File == "" || s.now()-d.last < w.plan.Cache.Interval {
+	var due []dump
+	for _, c := range s.world.Load().dumps() {
+		if last, ok := d.last[c.file]; !ok {
+			d.last[c.file] = d.begin
+		} else if s.now()-last >= c.interval {
+			due = append(due, c)
+		}
+	}
+	if len(due) == 0 {
 		return
 	}
 	select {
 	case d.running <- struct{}{}:
 	default:
-		return // the one before is not finished
+		return // those before are not finished
 	}
-	d.last = s.now()
+	for _, c := range due {
+		d.last[c.file] = s.now()
+	}
 	s.wg.Go(func() {
 		defer func() { <-d.running }()
-		s.dump(w)
+		s.dump(due)
 	})
 }
 
-// dump writes the cache of w to its file.
-func (s *Server) dump(w *world) {
-	if w == nil || w.engines.cache == nil || w.plan.Cache.File == "" {
-		return
+// dump writes caches to their files.
+func (s *Server) dump(all []dump) {
+	for _, c := range all {
+		n, err := c.SaveFile(c.file, s.now(), s.wall())
+		if err != nil {
+			s.log.Warn("dumping the cache failed, the dump before it stays", "error", err)
+			continue
+		}
+		s.log.Debug("dumped the cache", "entries", n, "file", c.file)
 	}
-	n, err := w.engines.cache.SaveFile(w.plan.Cache.File, s.now(), s.wall())
-	if err != nil {
-		s.log.Warn("dumping the cache failed, the dump before it stays", "error", err)
-		return
-	}
-	s.log.Debug("dumped the cache", "entries", n, "file", w.plan.Cache.File)
 }

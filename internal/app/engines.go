@@ -74,17 +74,7 @@ func (s *Server) buildEngines(p *plan.Plan, old *world) (*engines, error) {
 		return g.Group, nil
 	}
 	e.lazy = map[string]lazyCache{}
-	e.newCache = func(tag string, c cache.Config) (*cache.Cache, error) {
-		if old != nil && tag != "" {
-			if was, ok := old.engines.lazy[tag]; ok && was.conf == c {
-				e.lazy[tag] = was
-				return was.Cache, nil
-			}
-		}
-		made, err := cache.New(c)
-		e.lazy[tag] = lazyCache{made, c}
-		return made, err
-	}
+	e.newCache = func(tag string, c cache.Config) (*cache.Cache, error) { return s.lazyCache(e, old, tag, c) }
 	for _, f := range p.Forward {
 		if _, err := e.newGroup(groupConfig(f)); err != nil {
 			return nil, err

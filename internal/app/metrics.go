@@ -115,7 +115,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		src.responses(&sum, ch)
 	}
+	netSetMetrics(c.s.netSets.Counts(), ch)
 	if w := c.s.world.Load(); w != nil {
+		setMetrics(w.sets, ch)
 		w.engines.collect(w.plan, c.s.now(), ch)
 		ch <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(c.s.parked.Len()))
 		ch <- prometheus.MustNewConstMetric(failedDesc, prometheus.GaugeValue, float64(w.failed))

@@ -120,8 +120,9 @@ func (s *Server) changeListeners(p *plan.Plan) (opened, kept, gone []*listener, 
 func fixed(old, p *plan.Plan) string {
 	same := old.Server
 	same.ID, same.Version, same.Watch, same.Drain = p.Server.ID, p.Server.Version, p.Server.Watch, p.Server.Drain
-	if same == p.Server && old.Log == p.Log && old.Metrics.Listen == p.Metrics.Listen && old.Control.Path == p.Control.Path {
+	if same == p.Server && old.Log == p.Log && old.Metrics.Listen == p.Metrics.Listen && old.Control.Path == p.Control.Path &&
+		old.API.HTTP == p.API.HTTP && old.API.Token == p.API.Token {
 		return ""
 	}
-	return "; limits of listeners, user, log, metrics and control take effect at the next start"
+	return "; limits of listeners, user, log, metrics, API and control take effect at the next start"
 }

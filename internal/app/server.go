@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/waymark-dns/waymark/internal/api"
 	"github.com/waymark-dns/waymark/internal/control"
 	"github.com/waymark-dns/waymark/internal/listen"
 	"github.com/waymark-dns/waymark/internal/netsets"
@@ -39,9 +40,7 @@ type Server struct {
 	stdout io.Writer
 	name   string
 	load   func() (*plan.Plan, error)
-	clock  func() time.Duration // since the start, monotonic
-	wall   func() time.Time
-	unix   atomic.Uint32 // wall, in seconds, not older than watchInterval
+	clocks
 
 	entry     listen.Entry
 	parked    *listen.Parked
@@ -59,9 +58,24 @@ type Server struct {
 	mu        sync.Mutex // one reload at a time; guards listeners
 	listeners []*listener
 
+	management
+	reloads atomic.Uint64 // that succeeded
+}
+
+// clocks is the time.
+type clocks struct {
+	clock func() time.Duration // since the start, monotonic
+	wall  func() time.Time
+	unix  atomic.Uint32 // wall, in seconds, not older than watchInterval
+}
+
+// management is what a server is looked at and handled by; nil is off.
+type management struct {
 	control *control.Server
 	metrics *metricsServer
-	reloads atomic.Uint64 // that succeeded
+	api     *api.Server
+
+	setReads sync.Mutex // one set at a time is read anew: memory for one is enough
 }
 
 // Run serves until ctx ends, then drains and returns nil. Each value on hup
@@ -83,7 +97,7 @@ func newServer(o Options) *Server {
 	begin := time.Now()
 	s := &Server{
 		log: o.Log, stdout: o.Stdout, name: o.Name, load: o.Load,
-		clock: func() time.Duration { return time.Since(begin) }, wall: time.Now,
+		clocks: clocks{clock: func() time.Duration { return time.Since(begin) }, wall: time.Now},
 		parked: listen.NewParked(o.Plan.Server.Parked), ticks: ticks{wake: make(chan struct{}, 1)},
 	}
 	s.netSets = netsets.NewWriter(s.now, o.Log)
@@ -148,11 +162,20 @@ func (s *Server) start(ctx context.Context, p *plan.Plan) error {
 	if s.control != nil {
 		s.control.Serve()
 	}
+	if s.api != nil {
+		s.api.Serve()
+	}
 	s.announce(w)
+	debug.SetGCPercent(gcPercent)
 	return nil
 }
 
-// openManagement opens the control socket and the metrics listener.
+// gcPercent keeps the heap of a running server close to what is alive: queries
+// leave hardly any garbage, and what is not needed is memory that the cache was
+// promised. Loading is over by then.
+const gcPercent = 50
+
+// openManagement opens the control socket, the metrics listener and the API.
 func (s *Server) openManagement(p *plan.Plan) error {
 	if p.Control.Path != "" {
 		c, err := control.Listen(p.Control.Path, s.command, deadline, s.log)
@@ -168,7 +191,7 @@ func (s *Server) openManagement(p *plan.Plan) error {
 		}
 		s.metrics = m
 	}
-	return nil
+	return s.openAPI(p)
 }
 
 // manyRecords is where the garbage of loading is worth giving back at once.
@@ -219,7 +242,8 @@ func (s *Server) waitLoop(ctx context.Context, hup <-chan os.Signal) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	var files watcher
-	dumps := dumper{last: s.now(), running: make(chan struct{}, 1)}
+	var sets setWatcher
+	dumps := dumper{begin: s.now(), last: map[string]time.Duration{}, running: make(chan struct{}, 1)}
 	for {
 		select {
 		case <-ctx.Done():
@@ -229,14 +253,15 @@ func (s *Server) waitLoop(ctx context.Context, hup <-chan os.Signal) {
 		case <-tick.C:
 			s.seeTime()
 			files.look(ctx, s)
+			sets.look(s)
 			dumps.look(s)
 		}
 	}
 }
 
 // stop drains: every query that has been received is answered, within limit. The
-// control socket goes first, and a reload that runs gives up, so that the limit
-// is the drain's alone.
+// control socket and the API go first, and a reload that runs gives up, so that the
+// limit is the drain's alone.
 func (s *Server) stop(limit time.Duration) {
 	s.closeControl()
 	s.mu.Lock()
@@ -247,7 +272,7 @@ func (s *Server) stop(limit time.Duration) {
 	s.parked.Wait(ctx)
 	w := s.world.Load()
 	s.closeAll()
-	s.dump(w)
+	s.dump(w.dumps())
 }
 
 // drain drains listeners side by side.
@@ -259,16 +284,21 @@ func drain(ctx context.Context, listeners []*listener) {
 	wg.Wait()
 }
 
-// closeControl closes the control socket and waits for its commands; none may
-// hold or want what the caller holds.
+// closeControl closes the control socket and the API and waits for their commands;
+// none may hold or want what the caller holds.
 func (s *Server) closeControl() {
-	if s.control == nil {
-		return
+	if s.control != nil {
+		if err := s.control.Close(); err != nil {
+			s.log.Warn("closing the control socket failed", "error", err)
+		}
+		s.control = nil
 	}
-	if err := s.control.Close(); err != nil {
-		s.log.Warn("closing the control socket failed", "error", err)
+	if s.api != nil {
+		if err := s.api.Close(); err != nil {
+			s.log.Warn("closing the API failed", "error", err)
+		}
+		s.api = nil
 	}
-	s.control = nil
 }
 
 // close closes whatever is open.

@@ -21,7 +21,7 @@ func (f *watcher) look(ctx context.Context, s *Server) {
 	if !w.plan.Server.Watch {
 		return
 	}
-	changed := f.changed(w)
+	changed := f.changed(w.files)
 	if len(changed) == 0 {
 		return
 	}
@@ -36,11 +36,11 @@ func (f *watcher) look(ctx context.Context, s *Server) {
 	}
 }
 
-// changed is the indices of zones to read anew.
-func (f *watcher) changed(w *world) map[int]bool {
+// changed is the indices of what is to be read anew, of all that was read.
+func (f *watcher) changed(all [][]stamp) map[int]bool {
 	changed := map[int]bool{}
 	seen := map[string]stamp{}
-	for i, files := range w.files {
+	for i, files := range all {
 		settled := true
 		differs := false
 		for _, was := range files {

@@ -27,7 +27,8 @@ type world struct {
 	root    *root
 	entries map[string]uint16 // of listeners, by URL; nil is the first program for all
 	metrics *act.Metrics
-	caches  []*act.LazyCache
+	made    *act.Made
+	sets    []*liveSet
 }
 
 // zoneKey tells the zones of a plan apart: views may have zones of one name.
@@ -76,22 +77,28 @@ func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(
 	}
 	w.zones = zones
 	if w.engines, err = s.buildEngines(p, old); err == nil {
-		err = s.compileWorld(w)
+		err = s.compileWorld(w, old)
 	}
 	if err != nil {
 		return nil, failed, err
 	}
+	s.loadLazy(w, old)
 	return w, failed, nil
 }
 
-// compileWorld makes the handler of w.
-func (s *Server) compileWorld(w *world) error {
+// compileWorld makes the handler of w. What has the same name in old goes on
+// counting.
+func (s *Server) compileWorld(w, old *world) error {
 	p := w.plan
 	run := &policy.Runner{Forks: w.engines.forks}
 	env := &act.Env{Zones: viewTables(p, w.zones), Identity: p.Server.ID, Version: p.Server.Version, Run: run, Match: &match.Env{Marks: &match.Marks{}}}
 	env.Now, env.Log, env.Level2 = s.now, s.log, p.Level2
 	env.NewGroup, env.NewCache = w.engines.newGroup, w.engines.newCache
-	env.Metrics, env.NetSets = &act.Metrics{}, s.netSets
+	env.Metrics, env.NetSets, env.Made = &act.Metrics{}, s.netSets, &act.Made{}
+	if old != nil {
+		env.Metrics.Before, env.Made.Before = old.metrics.All(), old.made
+	}
+	read := stampSets(p)
 	if !p.Level2 {
 		if err := w.engines.act(s, p, env); err != nil {
 			return err
@@ -107,7 +114,9 @@ func (s *Server) compileWorld(w *world) error {
 		}
 	}
 	run.Set = c.set
-	w.metrics = env.Metrics
+	env.Metrics.Before, env.Made.Before = nil, nil // they are not to keep all worlds there ever were
+	w.metrics, w.made = env.Metrics, env.Made
+	w.sets = s.liveSets(w.made.Sets, read)
 	if env.Cache != nil {
 		env.Cache.Again = run.Background
 	}

@@ -87,7 +87,7 @@ func parse(path string, src []byte, open func(string) ([]byte, error)) (*plan.Pl
 func Explain(p *plan.Plan) string { return mosdns.Known().Explain(p) }
 
 // checked ends a plan: one of level 1 gets its program. It adds
-// what plan.Check finds to the problems that a front end found.
+// what plan.Check and try find to the problems that a front end found.
 // Where the front end complained already the value is missing or a stand-in,
 // and there is no more to say; that does not go for the place of the file as a
 // whole, where its first key stands as well.
@@ -96,14 +96,14 @@ func checked(p *plan.Plan, problems []plan.Problem) (*plan.Plan, []plan.Problem)
 	for _, problem := range problems {
 		told[problem.Pos] = problem.Pos != p.At("")
 	}
-	for _, problem := range p.Check() {
+	for _, problem := range slices.Concat(p.Check(), try(p)) {
 		if !told[problem.Pos] {
 			problems = append(problems, problem)
 		}
 	}
 	plan.Sort(problems)
 	if !p.Level2 {
-		p.Programs = sections.Programs()
+		p.Programs = sections.Programs(p)
 	}
 	return p, problems
 }
@@ -117,6 +117,8 @@ var alone = map[string]string{
 	"access":  "write a rule with client_ip",
 	"limits":  "add a plugin of type rate_limiter",
 	"views":   "write rules with client_ip",
+	"sets":    "add a plugin of type domain_set or ip_set",
+	"rules":   "write them in a sequence",
 }
 
 // beside takes the sections out that cannot stand beside plugins, and tells of

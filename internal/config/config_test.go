@@ -108,7 +108,7 @@ func outcome(t *testing.T, path string) (kind, text string) {
 	if len(problems) > 0 {
 		return "problems", b.String()
 	}
-	if p.Level2 {
+	if p.Level2 || len(p.Rules)+len(p.Objects) > 0 {
 		b.WriteString(mosdns.Known().Explain(p))
 	}
 	p.Where, p.Programs, p.Objects = nil, nil, nil // of no interest to one option

@@ -52,6 +52,7 @@ func (p *Plan) Check() []Problem {
 	c.overlaps()
 	c.zones()
 	c.allViews()
+	c.sets()
 	c.forward()
 	c.cache()
 	c.access()
@@ -163,25 +164,30 @@ func (c *checker) zoneFile(pos Pos, z Zone) {
 		c.add(pos, "name its master file", "zone %s has no file", z.Name)
 		return
 	}
-	info, err := os.Stat(z.File)
+	if trouble, mend := Unreadable(z.File); trouble != "" {
+		c.file(pos, mend, "zone %s: %s", z.Name, trouble)
+	}
+}
+
+// Unreadable tells why a file cannot be read, and the mend; trouble is empty where
+// it can.
+func Unreadable(file string) (trouble, mend string) {
+	info, err := os.Stat(file)
 	switch {
 	case err != nil:
-		c.file(pos, "create it, or correct the path", "zone %s: cannot read %s: %v", z.Name, z.File, reason(err))
-		return
+		return fmt.Sprintf("cannot read %s: %v", file, reason(err)), "create it, or correct the path"
 	case info.IsDir():
-		c.file(pos, "name the file in it", "zone %s: %s is a folder", z.Name, z.File)
-		return
+		return file + " is a folder", "name the file in it"
 	case !info.Mode().IsRegular():
 		// Opening a pipe would wait for its writer.
-		c.file(pos, "name a regular file", "zone %s: %s is not a regular file", z.Name, z.File)
-		return
+		return file + " is not a regular file", "name a regular file"
 	}
-	f, err := os.Open(z.File)
+	f, err := os.Open(file)
 	if err != nil {
-		c.file(pos, "let the server's user read it", "zone %s: cannot read %s: %v", z.Name, z.File, reason(err))
-		return
+		return fmt.Sprintf("cannot read %s: %v", file, reason(err)), "let the server's user read it"
 	}
 	_ = f.Close() // nothing was written
+	return "", ""
 }
 
 // reason is what the system said, without the path that is named already.

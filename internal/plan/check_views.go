@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	maxViews    = 1000
-	maxViewName = 64 // octets
+	maxViews = 1000
+	maxName  = 64 // octets
 
 	// maxHints is how many problems are worth a hint that takes a search.
 	maxHints = 100
@@ -24,7 +24,7 @@ func (c *checker) allViews() {
 			c.add(v.Pos, "use fewer", "more than %d views", maxViews)
 			break
 		}
-		c.viewName(v)
+		c.name(v.Pos, "view", v.Name)
 		if pos, ok := c.views[v.Name]; ok {
 			c.add(v.Pos, "give each a name of its own", "view %s is named twice, first at %s", v.Name, pos)
 		} else if v.Name != "" {
@@ -47,17 +47,18 @@ func (c *checker) allViews() {
 	}
 }
 
-func (c *checker) viewName(v View) {
+// name checks the name of a view or a set.
+func (c *checker) name(pos Pos, what, name string) {
 	strange := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
 	}
 	switch {
-	case v.Name == "":
-		c.add(v.Pos, "give it one", "view without a name")
-	case len(v.Name) > maxViewName:
-		c.add(v.Pos, "shorten it", "views.name: %d octets, and a view's name has at most %d", len(v.Name), maxViewName)
-	case strings.ContainsFunc(v.Name, strange):
-		c.add(v.Pos, "use letters, digits, - and _", "views.name: %q is no name of a view", v.Name)
+	case name == "":
+		c.add(pos, "give it one", "%s without a name", what)
+	case len(name) > maxName:
+		c.add(pos, "shorten it", "%ss.name: %d octets, and a %[1]s's name has at most %[3]d", what, len(name), maxName)
+	case strings.ContainsFunc(name, strange):
+		c.add(pos, "use letters, digits, - and _", "%ss.name: %q is no name of a %[1]s", what, name)
 	}
 }
 

@@ -63,6 +63,7 @@ type Plan struct {
 	API      API
 	Programs []Program // of the policy; a query enters the one of its listener
 	Objects  []Object  // that programs refer to, each behind those that it refers to
+	Rules    []Rule    // of level 1: the site's own, which its program has
 
 	// Level2 tells that plugins were written, as mosdns has them: then everyone may
 	// ask, unless Access says something else.

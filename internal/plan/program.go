@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Object is something with a tag of its own that rules refer to: an engine, a set,
 // an action with a configuration that does not fit on a line.
@@ -39,6 +42,36 @@ type Term struct {
 	Not  bool   // of a matcher: it must not match
 	Name string // of a kind; behind $ it is the tag of an object or a program
 	Args string
+}
+
+// ParseTerm reads a term as it is written: a name, a space, and the arguments as
+// one text. A matcher may have a ! in front. Of an empty text the name is empty.
+func ParseTerm(pos Pos, text string, matcher bool) Term {
+	t := Term{Pos: pos}
+	text = strings.TrimSpace(text)
+	if rest, not := strings.CutPrefix(text, "!"); not && matcher {
+		t.Not, text = true, strings.TrimSpace(rest)
+	}
+	t.Name, t.Args, _ = strings.Cut(text, " ")
+	t.Args = strings.TrimSpace(t.Args)
+	if tag, isTag := strings.CutPrefix(t.Name, "$"); isTag {
+		t.Name = "$" + strings.TrimSpace(tag)
+	}
+	return t
+}
+
+// NamesSets tells whether the arguments of a matcher may name sets, as $tag, and
+// files, as &path.
+func (t Term) NamesSets() bool {
+	return slices.Contains([]string{"qname", "cname", "client_ip", "resp_ip", "ptr_ip"}, t.Name)
+}
+
+// Object is that with the tag, nil where there is none.
+func (p *Plan) Object(tag string) *Object {
+	if i := slices.IndexFunc(p.Objects, func(o Object) bool { return o.Tag == tag }); i >= 0 {
+		return &p.Objects[i]
+	}
+	return nil
 }
 
 // String is the term as it is written: name, then arguments.

@@ -211,3 +211,45 @@ func TestAllocsServe(t *testing.T) {
 		t.Errorf("status %d, code %v", status, r.Reply.Rcode())
 	}
 }
+
+// The response of a resolver has the query's CD (RFC 4035 §3.2.2), whoever made it;
+// one that is authoritative, or is not from a resolver, does not (§3.1.6). A code that
+// takes EDNS to say is SERVFAIL to who has none (RFC 6891 §6.1.3).
+func TestLastWord(t *testing.T) {
+	finish := func(rcode wire.Rcode, flags uint16) Rule {
+		return Rule{Do: runner{func(r *serve.Request) { r.Reply.Flags |= flags; r.Finish(rcode) }}}
+	}
+	for _, c := range []struct {
+		name  string
+		rule  Rule
+		query uint16 // flags
+		ra    bool
+		edns  bool
+		rcode wire.Rcode
+		cd    bool
+	}{
+		{"no CD", finish(wire.NXDomain, 0), 0, true, false, wire.NXDomain, false},
+		{"CD", finish(wire.NXDomain, 0), wire.FlagCD, true, false, wire.NXDomain, true},
+		{"refused", Rule{}, wire.FlagCD, true, false, wire.Refused, true},
+		{"failed", Rule{Do: part{trail: new(trail), next: Fail}}, wire.FlagCD, true, false, wire.ServFail, true},
+		{"authoritative", finish(wire.NoError, wire.FlagAA), wire.FlagCD, true, false, wire.NoError, false},
+		{"no resolver", finish(wire.NoError, 0), wire.FlagCD, false, false, wire.NoError, false},
+		{"extended", finish(23, 0), wire.FlagCD, true, true, 23, true},
+		{"extended, no EDNS", finish(23, 0), wire.FlagCD, true, false, wire.ServFail, true},
+		{"extended, would be NOERROR", finish(wire.BadVers, 0), 0, true, false, wire.ServFail, false},
+	} {
+		s := &Set{Programs: []Program{{Rules: []Rule{c.rule}}}}
+		r := request(t)
+		r.Flags |= c.query
+		r.EDNS.Present = c.edns
+		if c.ra {
+			r.Reply.Flags |= wire.FlagRA
+		}
+		if got := s.Serve(r); got != serve.Done {
+			t.Fatalf("%s: Serve says %d", c.name, got)
+		}
+		if cd := r.Out[3]&wire.FlagCD != 0; r.Reply.Rcode() != c.rcode || cd != c.cd || r.Out[3]&15 != byte(c.rcode&15) {
+			t.Errorf("%s: code %v, CD %v; header %x", c.name, r.Reply.Rcode(), cd, r.Out[:12])
+		}
+	}
+}

@@ -13,13 +13,18 @@ const (
 	maxAttempts = 32 // at all servers
 	maxRounds   = 3  // at servers that cannot be reached
 	firstPause  = 100 * time.Millisecond
-	keepBest    = 4096 // capacity of job.best that outlives an exchange
+
+	// failurePatience is how long a server that has not answered is waited for when
+	// another has failed: it may be slow, and its answer is better than the failure.
+	failurePatience = 1500 * time.Millisecond
+	keepBest        = 4096 // capacity of job.best that outlives an exchange
 )
 
 // job is the state of an exchange in flight.
 type job struct {
 	deadline time.Duration
-	end      int // of the question in Query
+	patience time.Duration // until then a late answer is waited for, although a server has failed
+	end      int           // of the question in Query
 	asked    [MaxServers]asked
 
 	tries   uint8
@@ -46,7 +51,7 @@ type asked struct {
 }
 
 // begin takes x into flight.
-func (x *Exchange) begin(deadline time.Duration, servers int) (gen uint32) {
+func (x *Exchange) begin(now, deadline time.Duration, servers int) (gen uint32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	gen = x.gen.Load() + 1
@@ -54,7 +59,7 @@ func (x *Exchange) begin(deadline time.Duration, servers int) (gen uint32) {
 		panic("upstream: Exchange started while in flight")
 	}
 	j := &x.job
-	j.deadline = deadline
+	j.deadline, j.patience = deadline, now+failurePatience
 	j.end = questionEnd(x.Query)
 	clear(j.asked[:servers])
 	j.tries, j.live, j.waiting = 0, 0, 0
@@ -128,8 +133,13 @@ func (j *job) rest(now time.Duration) (next step, due time.Duration) {
 	switch {
 	case j.waiting != 0:
 		return stay, 0
-	case j.bestRank > 0:
+	case j.bestRank > 0 && (j.live == 0 || now >= j.patience):
 		return end, 0
+	case j.bestRank > 0 && !j.guarded:
+		j.guarded = true
+		return guard, min(j.patience, j.deadline)
+	case j.bestRank > 0:
+		return stay, 0
 	case j.round < maxRounds-1 && j.tries < maxAttempts && j.mayRetry():
 		j.round++
 		return pause, min(now+firstPause<<(j.round-1), j.deadline)

@@ -63,7 +63,7 @@ func NewGroup(c Config, e Env) (*Group, error) {
 // a goroutine of the group, but it may be before Start returns.
 func (g *Group) Start(x *Exchange) {
 	now := g.env.Now()
-	gen := x.begin(now+g.cfg.Timeout, len(g.servers))
+	gen := x.begin(now, now+g.cfg.Timeout, len(g.servers))
 	if err := g.admit(x); err != nil {
 		g.fail(x, gen, err)
 		return

@@ -379,7 +379,7 @@ func TestCloseInFlight(t *testing.T) {
 func TestLateForClose(t *testing.T) {
 	r := newRig(t, nil, newFake(t, silent))
 	w := newWaiter("www.example.")
-	gen := w.begin(r.now(), 1)
+	gen := w.begin(0, r.now(), 1)
 	r.inFlight.Add(1)
 	if err := r.Close(); err != nil {
 		t.Error(err)

@@ -185,7 +185,7 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, msg []byte, flags uint8) {
 		r := newRig(t, func(c *Config) { c.Servers = []Server{{Addr: closedAddr, TCP: true}} })
 		w := newWaiter("www.example.")
-		gen := w.begin(r.now(), 1)
+		gen := w.begin(0, r.now(), 1)
 		r.inFlight.Add(1)
 		sl := slot{x: &w.Exchange, gen: gen, end: uint16(w.job.end), flags: tryFlags(flags) & withOPT, try: w.job.open(0, false)}
 		sl.hash = r.questions.hash(w.Query, w.job.end)

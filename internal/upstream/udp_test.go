@@ -208,6 +208,9 @@ func TestFailingAndSilent(t *testing.T) {
 		w.flying(t)
 		r.pass(wait * time.Millisecond)
 	}
+	r.pass(failurePatience - 1060*time.Millisecond)
+	w.flying(t) // a late answer would still be taken
+	r.pass(20 * time.Millisecond)
 	w.wait(t)
 	w.answered(t, wire.ServFail, 0)
 	if w.Tries != 4 {

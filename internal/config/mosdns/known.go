@@ -24,9 +24,6 @@ var references = map[string][]string{
 	"fallback":   {"primary", "secondary"},
 }
 
-// setMatchers have arguments that begin with $ and the tag of a set.
-var setMatchers = []string{"qname", "cname", "client_ip", "resp_ip", "ptr_ip"}
-
 // sleepTag is the plugin that is there without being written: half a second of
 // nothing.
 const (

@@ -66,16 +66,7 @@ func (f *file) term(n *tree.Node, what string) (t plan.Term, ok bool) {
 		return t, false
 	}
 	d.into(n, &text, what)
-	t.Pos = n.Pos
-	text = strings.TrimSpace(text)
-	if rest, not := strings.CutPrefix(text, "!"); not && what == "matches" {
-		t.Not, text = true, strings.TrimSpace(rest)
-	}
-	t.Name, t.Args, _ = strings.Cut(text, " ")
-	t.Args = strings.TrimSpace(t.Args)
-	if tag, isTag := strings.CutPrefix(t.Name, "$"); isTag {
-		t.Name = "$" + strings.TrimSpace(tag)
-	}
+	t = plan.ParseTerm(n.Pos, text, what == "matches")
 	if t.Name == "" || t.Name == "$" {
 		f.src.Problem(n.Pos, "write a name, or $ and a tag", "%s is empty", what)
 		return t, false
@@ -98,7 +89,7 @@ func (f *file) matcher(n *tree.Node) (plan.Term, bool) {
 		f.unknownWord(t, "matches", f.Tables.Matchers, allMatchers)
 		return t, true
 	}
-	if slices.Contains(setMatchers, t.Name) {
+	if t.NamesSets() {
 		for _, word := range strings.Fields(t.Args) {
 			if tag, isTag := strings.CutPrefix(word, "$"); isTag {
 				f.find(t.Pos, tag)

@@ -96,6 +96,9 @@ func Manual() string {
 			b.WriteString("\n| key | value | default | range | meaning |\n|---|---|---|---|---|\n")
 			writeRows(&b, e.keys, "")
 		}
+		if e.key == rulesRow.key {
+			b.WriteString(words())
+		}
 	}
 	b.WriteString(level2)
 	b.WriteString("\n## Not in this version yet\n\nThese sections are known, and refused by name: ")
@@ -111,7 +114,7 @@ func Manual() string {
 func writeYAML(b *strings.Builder, all []entry, indent string) {
 	for _, e := range all {
 		switch {
-		case e.list && len(e.keys) > 0:
+		case e.list && len(e.keys) > 0 && !strings.Contains(e.example, "\n"):
 			var inner strings.Builder
 			writeYAML(&inner, e.keys, indent+"    ")
 			fmt.Fprintf(b, "%s%s:\n%s  - %s", indent, e.key, indent, strings.TrimLeft(inner.String(), " "))

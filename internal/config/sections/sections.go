@@ -21,6 +21,8 @@ var table = []row[plan.Plan]{
 	accessRow,
 	limitsRow,
 	viewsRow,
+	setsRow,
+	rulesRow,
 	serverRow,
 	logRow,
 	metricsRow,
@@ -29,7 +31,7 @@ var table = []row[plan.Plan]{
 
 // later are sections that the design knows and that are not built yet.
 var later = []string{
-	"block", "dashboard", "querylog", "recurse", "rules", "sets", "tls",
+	"block", "dashboard", "querylog", "recurse", "tls",
 }
 
 // plugins are the keys that make a file one of level 2, for who misspells one.
@@ -62,6 +64,9 @@ func ReadTree(s *tree.Source, roots []*tree.Node) *plan.Plan {
 	seen := map[string]plan.Pos{}
 	for _, root := range roots {
 		readPairs(r, spot{node: root}, table, p, seen)
+	}
+	for i := range p.Objects {
+		p.Objects[i].Order = i + 1
 	}
 	return p
 }

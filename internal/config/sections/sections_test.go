@@ -128,6 +128,9 @@ func flow(example string) string {
 
 // changed names a field that is something in preset and something else in got.
 func changed(preset, got reflect.Value) string {
+	if preset.Type() == reflect.TypeFor[plan.Pos]() {
+		return "" // a key in front moves those behind it
+	}
 	if preset.Kind() == reflect.Struct && preset.Type().PkgPath() == reflect.TypeFor[plan.Plan]().PkgPath() {
 		for i := range preset.NumField() {
 			if name := changed(preset.Field(i), got.Field(i)); name != "" {

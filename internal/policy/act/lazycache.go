@@ -89,21 +89,11 @@ func (a *LazyCache) Fuse() policy.Step {
 	return &fused
 }
 
-// What Do leaves for After. The latter is nothing that another step leaves.
+// What Do leaves for After.
 const (
-	lazyMissed = 0
-	lazyHit    = 1 << 63
+	lazyMissed = iota
+	lazyHit
 )
-
-// rewritten tells the caches in front of the rule at work that r's response, which
-// was of that generation, is written anew: to them it is the one they have given.
-func rewritten(r *serve.Request, generation uint32) {
-	for i := range r.Policy.Frames[:r.Policy.Depth] {
-		if f := &r.Policy.Frames[i]; !f.Call && f.A == lazyHit && f.B == uint64(generation) {
-			f.B = uint64(r.Reply.Generation())
-		}
-	}
-}
 
 func (a *LazyCache) key(r *serve.Request, k *cache.Key) {
 	*k = cache.Key{
@@ -121,7 +111,7 @@ func (a *LazyCache) Do(r *serve.Request) policy.Next {
 	if f == nil {
 		return policy.Fail
 	}
-	f.A, f.B = lazyMissed, 0
+	f.A = lazyMissed
 	a.count.Queries.Add(r)
 	var k cache.Key
 	a.key(r, &k)
@@ -140,7 +130,7 @@ func (a *LazyCache) Do(r *serve.Request) policy.Next {
 	if h.Refresh {
 		a.refresh(r)
 	}
-	f.A, f.B = lazyHit, uint64(r.Reply.Generation())
+	f.A = lazyHit
 	if a.ends {
 		return policy.Stop
 	}
@@ -169,6 +159,7 @@ func (a *LazyCache) get(r *serve.Request, k *cache.Key) (cache.Hit, bool) {
 func (a *LazyCache) refresh(r *serve.Request) {
 	if b := a.run.Rest(r, refresher{a}); b != nil {
 		b.Req.Empty()
+		b.Req.Flags |= wire.FlagRD // the answer is for all
 		b.Start()
 	}
 }
@@ -186,8 +177,11 @@ func (j refresher) Joined(b *policy.Branch) {
 
 // After is part of policy.Finisher: it keeps what the rules behind have answered.
 func (a *LazyCache) After(r *serve.Request, f *serve.Frame) {
-	if r.Out == nil || r.Policy.Failed || f.A == lazyHit && f.B == uint64(r.Reply.Generation()) {
+	if r.Out == nil || r.Policy.Failed {
 		return
+	}
+	if from := r.Note.Source; f.A == lazyHit && (from == serve.SourceCache || from == serve.SourceStale) {
+		return // what we gave, perhaps changed since
 	}
 	if r.Flags&wire.FlagRD == 0 {
 		return // what an upstream says without recursion is not for those who want it

@@ -139,7 +139,6 @@ func (a *Redirect) alias(r *serve.Request, to *target) {
 	msg := append((*scratch)[:0], r.Out...)
 	*scratch = msg
 	reply := &r.Reply
-	generation := reply.Generation()
 	flags, referral, cut, rcode := reply.Flags, reply.Referral, reply.Truncated(), reply.Rcode()
 	r.Grow(len(msg) + 2*wire.MaxName + wire.MinBuffer)
 	r.Empty()
@@ -153,5 +152,4 @@ func (a *Redirect) alias(r *serve.Request, to *target) {
 		reply.Truncate()
 	}
 	r.Finish(rcode)
-	rewritten(r, generation)
 }
