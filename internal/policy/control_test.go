@@ -140,6 +140,16 @@ func TestTooDeep(t *testing.T) {
 	}
 }
 
+// As deep as there is room for is no failure.
+func TestDeep(t *testing.T) {
+	words := strings.Repeat("@a ", serve.MaxFrames) + "b answer accept"
+	s := &Set{Programs: []Program{{Rules: program(new(trail), words)}}}
+	r := request(t)
+	if got := s.Serve(r); got != serve.Done || r.Reply.Rcode() != wire.NoError || r.Policy.Failed {
+		t.Errorf("status %d, code %v", got, r.Reply.Rcode())
+	}
+}
+
 // A condition of a rule that waits is looked at once.
 type counting struct{ n *int }
 

@@ -32,41 +32,56 @@ func (s *Set) Resume(ctx context.Context, r *serve.Request) serve.Status {
 	return s.run(ctx, r, patient)
 }
 
+// again is what a rule says that is not over: it did not match, or is to run once
+// more with more room.
+const again Next = 255
+
 // run is the loop: next rule, matchers, step, where to go.
 func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Status {
 	for {
 		rules := s.Programs[r.Policy.Program].Rules
 		var rule *Rule // nil at the end of a program
-		next := Return
+		next, status, waits := Return, serve.Done, false
 		if at := int(r.Policy.Rule); at < len(rules) {
 			rule = &rules[at]
-			if r.Pending == nil && !r.Policy.Matched && !matches(rule.If, r) {
-				r.Policy.Rule++
-				continue
-			}
-			r.Policy.Matched = false
-			var ran bool
-			if next, ran = rule.do(ctx, r, p); !ran {
-				r.Policy.Matched = true // once: a matcher may count
-				return serve.Wait
-			}
-			if next == Pend { // r may be in other hands already
-				return serve.Pending
-			}
-			if s.cramped(r, rule, next) {
-				r.Policy.Matched = p == atOnce || r.Grow(wire.MaxMessage)
-				if p == atOnce {
-					return serve.Wait // again, with more room
-				}
-			}
+			next, status, waits = s.try(ctx, r, rule, p)
 		}
-		if r.Policy.Matched {
-			continue
+		over := waits
+		if !waits && next != again {
+			status, over = s.turn(r, rule, next)
 		}
-		if status, over := s.turn(r, rule, next); over {
+		if over {
 			return status
 		}
 	}
+}
+
+// try runs a rule where its conditions hold. waits tells that the request has to
+// wait, as status says; it may be in other hands already then.
+func (s *Set) try(ctx context.Context, r *serve.Request, rule *Rule, p patience) (next Next, status serve.Status, waits bool) {
+	c := &r.Policy
+	if r.Pending == nil && !c.Matched && !matches(rule.If, r) {
+		c.Rule++
+		return again, 0, false
+	}
+	c.Matched = false
+	next, ran := rule.do(ctx, r, p)
+	switch {
+	case !ran:
+		c.Matched = true // once: a matcher may count
+		return 0, serve.Wait, true
+	case next == Pend:
+		return 0, serve.Pending, true
+	case !s.cramped(r, rule, next):
+		return next, 0, false
+	case p == atOnce: // again, with more room
+		c.Matched = true
+		return 0, serve.Wait, true
+	case r.Grow(wire.MaxMessage):
+		c.Matched = true
+		return again, 0, false
+	}
+	return next, 0, false
 }
 
 // cramped tells whether the response did not fit and has to be whole: a wrapper has
@@ -78,10 +93,15 @@ func (s *Set) cramped(r *serve.Request, rule *Rule, next Next) bool {
 // turn goes where next says, behind rule. over tells that the way ends there.
 func (s *Set) turn(r *serve.Request, rule *Rule, next Next) (status serve.Status, over bool) {
 	c := &r.Policy
-	if full(c, next) {
-		next = Fail
-	} else if rule != nil && rule.After != nil {
-		s.push(r)
+	if rule != nil && rule.After != nil {
+		if c.Depth == serve.MaxFrames {
+			next = Fail
+		} else {
+			s.push(r)
+		}
+	}
+	if c.Depth == serve.MaxFrames && next == Call || c.Jumps == serve.MaxFrames && next == Jump {
+		next = Fail // how deep a program goes depends on the rules that match
 	}
 	switch next {
 	case Go:
@@ -103,10 +123,6 @@ func (s *Set) turn(r *serve.Request, rule *Rule, next Next) (status serve.Status
 		c.Place = serve.Place{Program: rule.To}
 		return 0, false
 	case Call:
-		if c.Depth == serve.MaxFrames { // the rule itself took the last
-			c.Failed, r.Out = true, nil
-			return s.leave(r)
-		}
 		c.Frames[c.Depth] = serve.Frame{Place: serve.Place{Program: c.Program, Rule: c.Rule + 1}, Call: true, Base: c.Base}
 		c.Depth++
 		c.Base = c.Jumps
@@ -148,12 +164,6 @@ func matches(conditions []Matcher, r *serve.Request) bool {
 		}
 	}
 	return true
-}
-
-// full tells whether there is no room for what a rule leaves. How deep a program
-// goes depends on the rules that match, so it is found here.
-func full(c *serve.Cursor, next Next) bool {
-	return c.Depth == serve.MaxFrames || next == Jump && c.Jumps == serve.MaxFrames
 }
 
 // push leaves the frame of the current rule.
