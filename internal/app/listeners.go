@@ -178,6 +178,9 @@ func (s *Server) openTCP(p *plan.Plan, l plan.Listen, parked *listen.Parked) (*l
 	worker := src.workers[0]
 	worker.Observer = worker.Shared // a goroutine per connection
 	t := p.Server.TCP
+	if l.Idle > 0 {
+		t.Idle = l.Idle
+	}
 	c := s.config(p, serve.TCP, key, index)
 	c.Parked = parked
 	return listen.OpenTCP(listen.TCPConfig{

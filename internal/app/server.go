@@ -218,11 +218,16 @@ func (s *Server) announce(w *world) {
 		scheme, _, _ := strings.Cut(l.key, "://")
 		fmt.Fprintf(&b, "listening on %s://%s\n", scheme, l.Addr())
 	}
-	fmt.Fprintf(&b, "serving %d zones with %d records\n", len(w.zones), w.records())
+	if len(w.zones) > 0 || len(w.plan.Forward) == 0 && !w.plan.Level2 {
+		fmt.Fprintf(&b, "serving %d zones with %d records\n", len(w.zones), w.records())
+	}
+	if w.plan.Level2 {
+		fmt.Fprintf(&b, "running %d sequences with %d plugins beside them\n", len(w.plan.Programs), len(w.plan.Objects))
+	}
 	for _, f := range w.plan.Forward {
 		fmt.Fprintf(&b, "forwarding %s\n", forwardText(f))
 	}
-	if len(w.plan.Zones)+len(w.plan.Forward) == 0 {
+	if len(w.plan.Zones)+len(w.plan.Forward) == 0 && !w.plan.Level2 {
 		s.log.Warn("no zones and nothing to forward to: every query will be refused")
 	}
 	if len(s.listeners) > 0 {
@@ -230,7 +235,7 @@ func (s *Server) announce(w *world) {
 		switch {
 		case len(w.plan.Zones) > 0:
 			fmt.Fprintf(&b, "try: %s query @%s %s SOA\n", s.name, addr, w.plan.Zones[0].Name)
-		case len(w.plan.Forward) > 0:
+		case len(w.plan.Forward) > 0 || w.plan.Level2:
 			fmt.Fprintf(&b, "try: %s query @%s %s A\n", s.name, addr, "example.org.")
 		}
 	}
