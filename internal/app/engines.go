@@ -30,7 +30,7 @@ type engines struct {
 	lazy    map[string]lazyCache
 
 	// How more of them are made while programs are compiled.
-	newGroup func(upstream.Config) (*upstream.Group, error)
+	newGroup func(upstream.Config) (act.Asked, error)
 	newCache func(tag string, c cache.Config) (*cache.Cache, error)
 }
 
@@ -44,7 +44,7 @@ type lazyCache struct {
 // one and the same.
 type group struct {
 	key string
-	*upstream.Group
+	act.Asked
 }
 
 // forksShare is the part of the places of waiting requests that work without a
@@ -64,14 +64,14 @@ func (s *Server) buildEngines(p *plan.Plan, old *world) (*engines, error) {
 		e.flights = cache.NewFlights()
 		e.forks = policy.NewForks(s.ctx, max(1, p.Server.Parked/forksShare))
 	}
-	e.newGroup = func(c upstream.Config) (*upstream.Group, error) {
+	e.newGroup = func(c upstream.Config) (act.Asked, error) {
 		g, err := s.group(c, have)
 		if err != nil {
-			return nil, err
+			return act.Asked{}, err
 		}
 		have[g.key] = g
 		e.groups = append(e.groups, g)
-		return g.Group, nil
+		return g.Asked, nil
 	}
 	e.lazy = map[string]lazyCache{}
 	e.newCache = func(tag string, c cache.Config) (*cache.Cache, error) { return s.lazyCache(e, old, tag, c) }
@@ -106,7 +106,7 @@ func (s *Server) group(c upstream.Config, have map[string]group) (group, error) 
 	if err != nil {
 		return group{}, fmt.Errorf("making the group of %s: %w", c.Servers[0].Name, err)
 	}
-	return group{key, g}, nil
+	return group{key, act.Asked{Group: g, Flights: cache.NewFlights()}}, nil
 }
 
 // act is the parts of the policy that stand on the engines.

@@ -38,7 +38,7 @@ func try(p *plan.Plan) []plan.Problem {
 	t.env = &act.Env{
 		Match:    &match.Env{Objects: map[string]any{}, Marks: &match.Marks{}},
 		Level2:   p.Level2,
-		NewGroup: func(upstream.Config) (*upstream.Group, error) { return nil, nil },
+		NewGroup: func(upstream.Config) (act.Asked, error) { return act.Asked{}, nil },
 		NewCache: func(string, cache.Config) (*cache.Cache, error) { return nil, nil },
 		NetSets:  &netsets.Writer{},
 	}

@@ -17,8 +17,7 @@ import (
 // behind it see the response, with any code. It keeps nothing: that is for a cache
 // in front of it. Identical questions in flight are one query.
 type Relay struct {
-	Group   *upstream.Group
-	Flights *cache.Flights
+	Asked
 	Servers []string // as they are told to people
 	Tag     string
 	Tagged  []TaggedServer

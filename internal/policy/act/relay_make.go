@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/waymark-dns/waymark/internal/cache"
 	"github.com/waymark-dns/waymark/internal/upstream"
 )
 
@@ -60,7 +59,7 @@ func quickRelay(e *Env, args string) (any, error) {
 
 func newRelay(e *Env, tag string, a *RelayArgs, servers []RelayServer) (*Relay, error) {
 	c := upstream.Config{Select: upstream.Random}
-	r := &Relay{Flights: cache.NewFlights(), Now: e.Now, Tag: tag}
+	r := &Relay{Now: e.Now, Tag: tag}
 	for _, u := range servers {
 		s, err := relayServer(u, a)
 		if err != nil {
@@ -75,7 +74,7 @@ func newRelay(e *Env, tag string, a *RelayArgs, servers []RelayServer) (*Relay, 
 		c.Select = upstream.Race
 	}
 	var err error
-	if r.Group, err = e.NewGroup(c); err != nil {
+	if r.Asked, err = e.NewGroup(c); err != nil {
 		return nil, err
 	}
 	r.tagged = func(tags string) (*Relay, error) {

@@ -33,12 +33,19 @@ type Env struct {
 	Program           func(tag string) (uint16, error)
 	Level2            bool                 // the programs are of plugins
 	Now               func() time.Duration // as Request.At
-	NewGroup          func(upstream.Config) (*upstream.Group, error)
+	NewGroup          func(upstream.Config) (Asked, error)
 	NewCache          func(tag string, c cache.Config) (*cache.Cache, error)
 	Made              *Made           // what objects were made; made by the first where nil
 	Log               *slog.Logger    // nil discards
 	Metrics           *Metrics        // of collectors; made by the first where nil
 	NetSets           *netsets.Writer // nil: a rule that would write to sets is an error
+}
+
+// Asked is a group of upstreams and the questions that it is being asked: who wants
+// the same of it joins.
+type Asked struct {
+	*upstream.Group
+	Flights *cache.Flights
 }
 
 // Kind is one action that rules can name.
