@@ -12,87 +12,139 @@ import (
 // collector is the metrics of plugins, with the names that mosdns gives them.
 type collector struct{ conf Config }
 
-// Describe is part of prometheus.Collector: metrics are described as they come.
-func (c collector) Describe(ch chan<- *prometheus.Desc) { ch <- desc("up", "1 while the server runs.") }
+// Describe is part of prometheus.Collector. It tells of nothing: what there is
+// depends on the configuration, and is described as it comes.
+func (collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is part of prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	ch <- prometheus.MustNewConstMetric(desc("up", "1 while the server runs."), prometheus.GaugeValue, 1)
 	made, metrics := c.conf.Made()
-	for _, m := range made.Caches {
-		collectCache(m, ch)
+	out := sink{ch}
+	for _, cache := range made.Caches {
+		out.cache(cache)
 	}
-	for _, r := range made.Relays {
-		collectRelay(r, c.conf.Now(), ch)
+	for _, u := range upstreams(made.Relays, c.conf.Now()) {
+		out.upstream(u)
 	}
 	for _, m := range metrics.All() {
-		collectCollector(m, ch)
+		out.collector(m)
 	}
 }
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("mosdns_"+name, help, labels, nil)
-}
+// sink is where metrics go.
+type sink struct{ ch chan<- prometheus.Metric }
 
-// number sends one number.
-func number(ch chan<- prometheus.Metric, d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
-	ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
-}
+// label is a label and its value.
+type label struct{ name, value string }
 
-func collectCache(m *act.LazyCache, ch chan<- prometheus.Metric) {
-	n := m.Counts()
-	for _, row := range []struct {
-		name, help string
-		v          uint64
-	}{
-		{"cache_query_total", "Queries that looked into the cache.", n.Queries.Load()},
-		{"cache_hit_total", "Queries that the cache answered.", n.Hits.Load()},
-		{"cache_lazy_hit_total", "Queries that the cache answered with what had expired.", n.LazyHits.Load()},
-	} {
-		number(ch, desc(row.name, row.help, "tag"), prometheus.CounterValue, float64(row.v), m.Tag)
+func desc(name, help string, labels []label) (d *prometheus.Desc, values []string) {
+	names := make([]string, len(labels))
+	for i, l := range labels {
+		names[i], values = l.name, append(values, l.value)
 	}
-	size := desc("cache_size_current", "Entries in the cache.", "tag")
-	number(ch, size, prometheus.GaugeValue, float64(m.Cache().Stats().Entries), m.Tag)
+	return prometheus.NewDesc("mosdns_"+name, help, names, nil), values
 }
 
-func collectRelay(r *act.Relay, now time.Duration, ch chan<- prometheus.Metric) {
-	all := r.Group.Status(now)
-	for _, t := range r.Tagged {
-		s := &all[t.Index]
-		for _, row := range []struct {
-			name, help string
-			v          uint64
-		}{
-			{"forward_query_total", "Queries sent to the upstream.", s.Queries},
-			{"forward_err_total", "Queries that it did not answer.", s.Timeouts + s.Errors},
-			{"forward_conn_opened_total", "Sockets and connections opened.", s.Opened},
-		} {
-			number(ch, desc(row.name, row.help, "tag", "upstream"), prometheus.CounterValue, float64(row.v), r.Tag, t.Tag)
+func (s sink) counter(name, help string, v uint64, labels ...label) {
+	d, values := desc(name, help, labels)
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), values...)
+}
+
+func (s sink) gauge(name, help string, v float64, labels ...label) {
+	d, values := desc(name, help, labels)
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, values...)
+}
+
+// latency sends a histogram of milliseconds; the last of classes has no bound.
+func (s sink) latency(name string, bounds, classes []uint64, sum float64, labels ...label) {
+	buckets, count := map[float64]uint64{}, uint64(0)
+	for i, bound := range bounds {
+		count += classes[i]
+		buckets[float64(bound)] = count
+	}
+	count += classes[len(bounds)]
+	d, values := desc(name+"_response_latency_millisecond", "How long responses took, in milliseconds.", labels)
+	s.ch <- prometheus.MustNewConstHistogram(d, count, sum, buckets, values...)
+}
+
+func (s sink) cache(c *act.LazyCache) {
+	tag, n := label{"tag", c.Tag}, c.Counts()
+	s.counter("cache_query_total", "Queries that came to the cache.", n.Queries.Load(), tag)
+	s.counter("cache_hit_total", "Queries that the cache has answered.", n.Hits.Load(), tag)
+	s.counter("cache_lazy_hit_total", "Queries that the cache has answered with expired data.", n.LazyHits.Load(), tag)
+	s.gauge("cache_size_current", "Entries in the cache.", float64(c.Cache().Stats().Entries), tag)
+}
+
+// tagged is the numbers of one upstream of a plugin.
+type tagged struct {
+	tag, upstream string
+	status        upstream.ServerStatus
+	asking        int // questions of the whole plugin
+}
+
+// upstreams is those that have a tag. What a rule asks for with only some of a
+// plugin's upstreams counts as theirs too; relays that share a group count once.
+func upstreams(relays []*act.Relay, now time.Duration) []*tagged {
+	var all []*tagged
+	type key struct{ tag, upstream string }
+	type place struct {
+		tag   string
+		group *upstream.Group
+	}
+	seen, counted := map[key]*tagged{}, map[place]bool{}
+	for _, r := range relays {
+		if at := (place{r.Tag, r.Group}); counted[at] {
+			continue
+		} else {
+			counted[at] = true
 		}
-		open := desc("forward_conn_current", "Sockets and connections open now.", "tag", "upstream")
-		number(ch, open, prometheus.GaugeValue, float64(s.Sockets+s.Conns), r.Tag, t.Tag)
-		latency := desc("forward_response_latency_millisecond", "How long answers took.", "tag", "upstream")
-		ch <- histogram(latency, s.Latency.Classes[:], upstream.LatencyBounds[:], float64(s.Latency.Sum.Milliseconds()), r.Tag, t.Tag)
-	}
-}
-
-func collectCollector(m *act.Collector, ch chan<- prometheus.Metric) {
-	number(ch, desc("metrics_collector_query_total", "Queries that passed.", "name"), prometheus.CounterValue, float64(m.Queries.Load()), m.Name)
-	number(ch, desc("metrics_collector_err_total", "Queries that failed.", "name"), prometheus.CounterValue, float64(m.Errors.Load()), m.Name)
-	number(ch, desc("metrics_collector_thread", "Queries on their way.", "name"), prometheus.GaugeValue, float64(m.Thread.Load()), m.Name)
-	classes, sum := m.Latency()
-	latency := desc("metrics_collector_response_latency_millisecond", "How long responses took.", "name")
-	ch <- histogram(latency, classes[:], act.LatencyBounds[:], float64(sum), m.Name)
-}
-
-// histogram makes one of classes, the last of which has what is above all bounds.
-func histogram(d *prometheus.Desc, classes, bounds []uint64, sum float64, labels ...string) prometheus.Metric {
-	buckets, all := map[float64]uint64{}, uint64(0)
-	for i, n := range classes {
-		all += n
-		if i < len(bounds) {
-			buckets[float64(bounds[i])] = all
+		status := r.Group.Status(now)
+		for _, t := range r.Tagged {
+			k := key{r.Tag, t.Tag}
+			have := seen[k]
+			if have == nil {
+				have = &tagged{tag: r.Tag, upstream: t.Tag}
+				seen[k] = have
+				all = append(all, have)
+			}
+			have.add(&status[t.Index])
+			have.asking += r.Flights.Len()
 		}
 	}
-	return prometheus.MustNewConstHistogram(d, all, sum, buckets, labels...)
+	return all
+}
+
+// add adds the numbers that are sent.
+func (t *tagged) add(s *upstream.ServerStatus) {
+	to := &t.status
+	to.Queries += s.Queries
+	to.Timeouts += s.Timeouts
+	to.Errors += s.Errors
+	to.Opened += s.Opened
+	to.Sockets += s.Sockets
+	to.Conns += s.Conns
+	for i, n := range s.Latency.Classes {
+		to.Latency.Classes[i] += n
+	}
+	to.Latency.Sum += s.Latency.Sum
+}
+
+func (s sink) upstream(t *tagged) {
+	tag, up, st := label{"tag", t.tag}, label{"upstream", t.upstream}, &t.status
+	open := min(uint64(max(st.Sockets+st.Conns, 0)), st.Opened) // they are counted one after the other
+	s.counter("forward_query_total", "Queries sent to the upstream.", st.Queries, tag, up)
+	s.counter("forward_err_total", "Queries that the upstream has not answered in time, and errors of sockets and connections.", st.Timeouts+st.Errors, tag, up)
+	s.gauge("forward_thread", "Questions that upstreams of the plugin are being asked.", float64(t.asking), tag, up)
+	s.counter("forward_conn_opened_total", "Sockets and connections opened.", st.Opened, tag, up)
+	s.counter("forward_conn_closed_total", "Sockets and connections closed.", st.Opened-open, tag, up)
+	s.latency("forward", upstream.LatencyBounds[:], st.Latency.Classes[:], float64(st.Latency.Sum)/float64(time.Millisecond), tag, up)
+}
+
+func (s sink) collector(c *act.Collector) {
+	name := label{"name", c.Name}
+	s.counter("metrics_collector_query_total", "Queries that passed.", c.Queries.Load(), name)
+	s.counter("metrics_collector_err_total", "Queries with a rule that could not do its work.", c.Errors.Load(), name)
+	s.gauge("metrics_collector_thread", "Queries that are on their way.", float64(c.Thread.Load()), name)
+	classes, sum := c.Latency()
+	s.latency("metrics_collector", act.LatencyBounds[:], classes[:], float64(sum), name)
 }
