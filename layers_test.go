@@ -42,6 +42,7 @@ var heights = map[string]int{
 	"internal/fetch":            2,
 	"internal/netsets":          2,
 	"internal/testkit":          2,
+	"internal/explain":          2,
 	"internal/policy/match":     3,
 	"internal/zone/zonefile":    3,
 	"internal/zone/journal":     3,

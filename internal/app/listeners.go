@@ -19,6 +19,7 @@ import (
 type listener struct {
 	key    string         // as plan.Listen.String has it
 	parked *listen.Parked // its requests that wait
+	peer   *serve.Peer    // what its clients have in common
 	transport
 }
 
@@ -123,33 +124,32 @@ func (s *Server) overlaps(a netip.AddrPort) bool {
 
 // open binds one address of p.
 func (s *Server) open(p *plan.Plan, l plan.Listen) (*listener, error) {
-	key := l.String()
-	parked := s.parked.Of()
-	var t transport
+	opened := &listener{key: l.String(), parked: s.parked.Of(), peer: &serve.Peer{Listener: l.String()}}
 	var err error
 	switch l.Scheme {
 	case "udp":
-		t, err = s.openUDP(p, l, parked)
+		opened.transport, err = s.openUDP(p, l, opened)
 	case "tcp":
-		t, err = s.openTCP(p, l, parked)
+		opened.transport, err = s.openTCP(p, l, opened)
 	default:
-		err = fmt.Errorf("listening on %s: no transport %q", key, l.Scheme)
+		err = fmt.Errorf("listening on %s: no transport %q", opened.key, l.Scheme)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &listener{key, parked, t}, nil
+	return opened, nil
 }
 
-func (s *Server) config(p *plan.Plan, proto serve.Proto, key string, index uint16) listen.Config {
+func (s *Server) config(p *plan.Plan, proto serve.Proto, o *listener, index uint16) listen.Config {
+	o.peer.Proto, o.peer.Index = proto, index
 	return listen.Config{
 		Entry: &s.entry, Now: s.now, Deadline: deadline, UDPSize: uint16(p.Server.UDPSize),
-		Peer: &serve.Peer{Listener: key, Proto: proto, Index: index},
+		Peer: o.peer, Parked: o.parked,
 	}
 }
 
-func (s *Server) openUDP(p *plan.Plan, l plan.Listen, parked *listen.Parked) (*listen.UDP, error) {
-	key := l.String()
+func (s *Server) openUDP(p *plan.Plan, l plan.Listen, o *listener) (*listen.UDP, error) {
+	key := o.key
 	files := s.inherited.udp[key]
 	delete(s.inherited.udp, key)
 	n := p.Server.Workers
@@ -162,16 +162,14 @@ func (s *Server) openUDP(p *plan.Plan, l plan.Listen, parked *listen.Parked) (*l
 		n = 1
 	}
 	src, index := s.workers.source(key, n)
-	c := s.config(p, serve.UDP, key, index)
-	c.Parked = parked
 	return listen.OpenUDP(listen.UDPConfig{
-		Config: c,
+		Config: s.config(p, serve.UDP, o, index),
 		Addr:   l.Addr, Workers: src.workers[:n], V6Only: bothFamilies(p, l), Steer: p.Server.CPUSteer, Files: files,
 	})
 }
 
-func (s *Server) openTCP(p *plan.Plan, l plan.Listen, parked *listen.Parked) (*listen.TCP, error) {
-	key := l.String()
+func (s *Server) openTCP(p *plan.Plan, l plan.Listen, o *listener) (*listen.TCP, error) {
+	key := o.key
 	file := s.inherited.tcp[key]
 	delete(s.inherited.tcp, key)
 	src, index := s.workers.source(key, 1)
@@ -181,10 +179,8 @@ func (s *Server) openTCP(p *plan.Plan, l plan.Listen, parked *listen.Parked) (*l
 	if l.Idle > 0 {
 		t.Idle = l.Idle
 	}
-	c := s.config(p, serve.TCP, key, index)
-	c.Parked = parked
 	return listen.OpenTCP(listen.TCPConfig{
-		Config: c,
+		Config: s.config(p, serve.TCP, o, index),
 		Addr:   l.Addr, Worker: worker, V6Only: bothFamilies(p, l), File: file,
 		Conns: t.Conns, PerClient: t.PerClient, Inflight: t.Inflight, Idle: t.Idle, Total: t.Total, Write: t.Write,
 	})

@@ -49,6 +49,7 @@ type Server struct {
 	inherited inherited
 	secret    [16]byte // of DNS cookies, where the configuration has none
 	netSets   *netsets.Writer
+	rules     numbers // of rules, for the log
 
 	ticks ticks
 	ctx   context.Context // ends with the server

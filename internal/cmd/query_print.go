@@ -27,22 +27,27 @@ func printText(w io.Writer, r *reply) error {
 	for _, q := range r.msg.Question {
 		fmt.Fprintf(&b, ";%s  %s  %s\n", q.Name, className(q.Qclass), typeName(q.Qtype))
 	}
-	wide := columnsOf(r.msg)
-	for _, s := range sections(r.msg) {
-		if len(s.records) == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, "\n; %s: %s\n", s.name, counted(len(s.records), "record"))
-		for _, rr := range s.records {
-			wide.print(&b, rr)
-		}
-	}
+	printSections(&b, r.msg)
 	if len(r.msg.Answer) > 0 && r.msg.Question != nil && r.msg.Question[0].Qtype == dns.TypeAXFR {
 		b.WriteString("\n; the first message of a transfer; the rest was not read\n")
 	}
 	fmt.Fprintf(&b, "\n; %s   %s   from %s over %s\n", r.took.Round(time.Microsecond), counted(r.size, "octet"), r.server, strings.ToUpper(r.proto))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printSections shows the records.
+func printSections(b *strings.Builder, msg *dns.Msg) {
+	wide := columnsOf(msg)
+	for _, s := range sections(msg) {
+		if len(s.records) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\n; %s: %s\n", s.name, counted(len(s.records), "record"))
+		for _, rr := range s.records {
+			wide.print(b, rr)
+		}
+	}
 }
 
 // printEDNS shows the OPT record, one line and one per option.

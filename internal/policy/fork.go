@@ -88,6 +88,7 @@ func (n *Runner) branch(r *serve.Request, j Joiner) *Branch {
 	c := &b.Req.Policy
 	c.Depth, c.Base, c.Branch, c.Matched = 0, 0, true, false
 	b.Req.Waker = b
+	b.Req.Trace = r.Trace.Fork()
 	return b
 }
 
@@ -99,6 +100,7 @@ func (b *Branch) Start() { b.Wake() }
 func (n *Runner) Background(r *serve.Request) {
 	if b := n.Rest(r, nil); b != nil {
 		b.Req.Empty()
+		b.Req.Trace = nil
 		b.Start()
 	}
 }
@@ -132,7 +134,7 @@ func (b *Branch) done() {
 // Release gives the branch's memory back; nobody may touch it from then on.
 func (b *Branch) Release() {
 	f := b.run.Forks
-	b.Req.Pending, b.Req.Waker, b.run, b.joiner = nil, nil, nil, nil
+	b.Req.Pending, b.Req.Waker, b.Req.Trace, b.run, b.joiner = nil, nil, nil, nil, nil
 	f.places.Leave()
 	f.pool.Put(b)
 }

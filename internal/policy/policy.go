@@ -65,7 +65,12 @@ type Rule struct {
 	Then  Next
 	To    uint16 // program of Jump, Goto and Call
 	After Finisher
-	Text  string // as a person would write it, for explanations
+
+	// For people.
+	Number uint16   // what the log knows the rule by, over reloads; 0 is not known
+	Where  string   // file and line
+	Text   string   // as a person would write it
+	Conds  []string // If, as a person would write them
 }
 
 // Program is a list of rules.

@@ -60,12 +60,25 @@ func (s *Set) run(ctx context.Context, r *serve.Request, p patience) serve.Statu
 // wait, as status says; it may be in other hands already then.
 func (s *Set) try(ctx context.Context, r *serve.Request, rule *Rule, p patience) (next Next, status serve.Status, waits bool) {
 	c := &r.Policy
-	if r.Pending == nil && !c.Matched && !matches(rule.If, r) {
-		c.Rule++
-		return again, 0, false
+	if r.Pending == nil && !c.Matched {
+		failed := matches(rule.If, r)
+		if r.Trace != nil {
+			s.traceRule(r, rule, failed)
+		}
+		if failed >= 0 {
+			c.Rule++
+			return again, 0, false
+		}
 	}
 	c.Matched = false
+	none := r.Out == nil
 	next, ran := rule.do(ctx, r, p)
+	if ran && rule.decides(r, next, none) {
+		r.Note.Rule = rule.Number
+		if r.Trace != nil {
+			traceResponse(r, rule, next)
+		}
+	}
 	switch {
 	case !ran:
 		c.Matched = true // once: a matcher may count
@@ -157,13 +170,28 @@ func (rule *Rule) do(ctx context.Context, r *serve.Request, p patience) (next Ne
 	return next, true
 }
 
-func matches(conditions []Matcher, r *serve.Request) bool {
-	for _, m := range conditions {
+// decides tells whether the response, or that there is none, is due to the rule.
+// none tells that there was no response before.
+func (rule *Rule) decides(r *serve.Request, next Next, none bool) bool {
+	switch {
+	case next == Pend: // r may be in other hands
+		return false
+	case next == Drop || next == Fail:
+		return true
+	case none:
+		return r.Out != nil || next == Stop
+	}
+	return next == Stop && (rule.Do != nil || rule.Start != nil || rule.Wait != nil)
+}
+
+// matches is the first condition that does not hold, or negative.
+func matches(conditions []Matcher, r *serve.Request) int {
+	for i, m := range conditions {
 		if !m.Match(r) {
-			return false
+			return i
 		}
 	}
-	return true
+	return -1
 }
 
 // push leaves the frame of the current rule.
@@ -191,6 +219,9 @@ func (s *Set) leave(r *serve.Request) (status serve.Status, over bool) {
 			c.Place = f.Place
 			return 0, false
 		}
+	}
+	if r.Trace != nil && r.Out == nil {
+		r.Trace.Say("policy", "", "the programs have ended without a response")
 	}
 	switch {
 	case c.Silent:

@@ -41,6 +41,7 @@ type Request struct {
 	At            time.Duration // arrival, monotonic, since the process started
 	Policy        Cursor
 	Note          Note
+	Trace         *Trace // nil unless somebody asked for it
 
 	// Of detached requests.
 	Expired bool  // the cache has an answer whose time is over: better than none
@@ -52,7 +53,8 @@ type Request struct {
 // Waker goes on with a request that was Pending.
 type Waker interface {
 	// Wake is called once for each Pending, from any goroutine, perhaps before
-	// the call that was answered with Pending has returned. It must not wait.
+	// the call that was answered with Pending has returned. It calls Start before it
+	// returns, since what came may be gone afterwards. It must not wait.
 	Wake()
 }
 
@@ -112,7 +114,7 @@ type Ask struct {
 // Note is what the log will say about a request besides the question.
 type Note struct {
 	Source Source
-	Rule   uint16 // the rule that decided, by its index in the configuration; 0 where none did
+	Rule   uint16 // the rule that made the response, or ended it, by policy.Rule's Number; 0 where none did
 	Rcode  wire.Rcode
 	EDE    uint16 // extended error (RFC 8914) plus one; 0 is none
 	Zone   uint32 // number of the zone that answered, plus one
@@ -286,7 +288,7 @@ func (r *Request) Detach(into *Request, msg, out []byte) {
 	into.Query, into.Ask = r.Query, r.Ask
 	into.Client, into.Local, into.Peer = r.Client, r.Local, r.Peer
 	into.Who, into.View, into.Route, into.At = r.Who, r.View, r.Route, r.At
-	into.Policy, into.Note = r.Policy, r.Note
+	into.Policy, into.Note, into.Trace = r.Policy, r.Note, r.Trace
 	into.Expired, into.Pending, into.own = r.Expired, nil, true
 	into.Rebase(msg[:n:n])
 	if own {
