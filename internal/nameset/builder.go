@@ -20,6 +20,11 @@ var (
 // and one set. Names go straight into the memory that the set will keep, so that
 // building needs hardly more than the set.
 type Builder struct {
+	// Rest, where it is set, is called now and then: a builder that works beside
+	// queries lets them pass.
+	Rest func()
+
+	work    int // lines and records since the last rest
 	chunks  [][]byte
 	records int
 	labels  []byte // of the name at hand
@@ -46,6 +51,17 @@ func NewBuilder(hint int) *Builder {
 		keywordAt: map[string]int{},
 		patternAt: map[string]int{},
 		listAt:    map[string]int{},
+	}
+}
+
+// restEvery is the lines, or records, between two rests: some tenths of a
+// millisecond of work.
+const restEvery = 1024
+
+// worked counts a line or a record.
+func (b *Builder) worked() {
+	if b.work++; b.work%restEvery == 0 && b.Rest != nil {
+		b.Rest()
 	}
 }
 
@@ -230,6 +246,7 @@ func (b *Builder) fill(s *Set) {
 			at = 1
 		}
 		for at < len(chunk) {
+			b.worked()
 			r := chunk[at:]
 			name = append(append(name[:0], r[2:2+int(r[0])]...), 0)
 			l.Scan(name)

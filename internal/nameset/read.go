@@ -69,6 +69,7 @@ func (b *Builder) ReadValues(r io.Reader, def Kind, value func(rest []string) (u
 }
 
 func (b *Builder) addText(text []byte, def Kind, value uint32) error {
+	b.worked()
 	kind, pattern, err := splitExpr(text, def)
 	if err != nil {
 		return err
