@@ -12,6 +12,7 @@ const (
 	maxAllConns = 12 // with those that only wait for answers
 	maxPipeline = 64 // queries that wait on one connection
 	crowded     = 8  // from so many on another connection is opened
+	serialConns = 64 // that take queries, of a server with Serial
 	connIdle    = 10 * time.Second
 	dialTimeout = 2 * time.Second
 	tendEvery   = time.Second
@@ -58,7 +59,10 @@ func (p *connPool) pick(s *server, fresh bool, now time.Duration) (best *conn, o
 	if p.closed {
 		return nil, false
 	}
-	taking := 0
+	taking, most, full := 0, maxConns, int32(crowded)
+	if s.cfg.Serial {
+		most, full = serialConns, 1
+	}
 	for _, c := range p.conns {
 		if c.retired.Load() {
 			continue
@@ -68,7 +72,7 @@ func (p *connPool) pick(s *server, fresh bool, now time.Duration) (best *conn, o
 			best = c
 		}
 	}
-	if best != nil && !fresh && best.pending.Load() < crowded || taking >= maxConns || len(p.conns) >= maxAllConns {
+	if best != nil && !fresh && best.pending.Load() < full || taking >= most || len(p.conns) >= most+maxAllConns-maxConns {
 		return best, false
 	}
 	c := &conn{server: s, ready: make(chan struct{}, 1), lastUsed: now, heard: now, opened: now}

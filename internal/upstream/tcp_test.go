@@ -287,6 +287,37 @@ func TestTCPCrowd(t *testing.T) {
 	all[n].answered(t, wire.NoError, 0)
 }
 
+// A server that answers one query at a time gets one on each connection, and the
+// next where an answer has come.
+func TestTCPSerial(t *testing.T) {
+	let := make(chan struct{})
+	s := newStream(t, anywhere(), func(n int, c net.Conn) {
+		<-let
+		answerAll(n, c)
+	})
+	r := newRig(t, func(c *Config) { c.Servers = []Server{{Addr: s.addr, TCP: true, Serial: true}} })
+	const n = 20
+	all := make([]*waiter, n)
+	for i := range all {
+		all[i] = newWaiter("www.example.")
+		r.Start(&all[i].Exchange)
+	}
+	if got := r.status(0); got.Conns != n {
+		t.Errorf("%d connections for %d queries", got.Conns, n)
+	}
+	close(let)
+	for _, w := range all {
+		w.wait(t)
+		w.answered(t, wire.NoError, 0)
+	}
+	w := newWaiter("www.example.")
+	r.Start(&w.Exchange)
+	w.wait(t)
+	if got := r.status(0); got.Conns > n {
+		t.Errorf("%d connections after %d queries at once", got.Conns, n)
+	}
+}
+
 // Lies over TCP are passed over, and large messages come whole.
 func TestTCPLarge(t *testing.T) {
 	s := newStream(t, anywhere(), func(_ int, c net.Conn) {

@@ -73,6 +73,11 @@ type Server struct {
 	TCP  bool   // never by UDP
 	Name string // for Status
 
+	// Serial has one query at a time on a TCP connection, for servers that answer
+	// the first alone, or in order: others open further connections, and wait behind
+	// each other only when there are 64.
+	Serial bool
+
 	Mark   int    // of its packets (SO_MARK), Linux only; 0 is none
 	Device string // the interface they leave by (SO_BINDTODEVICE), Linux only; empty is any
 	Socks5 string // address of a proxy for TCP; empty is none

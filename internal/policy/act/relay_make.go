@@ -127,6 +127,7 @@ func relayServer(u RelayServer, a *RelayArgs) (upstream.Server, error) {
 	case "udp":
 	case "tcp":
 		s.TCP = true
+		s.Serial = !u.EnablePipeline
 		s.Socks5 = or(u.Socks5, a.Socks5)
 	case "tls", "https", "h3", "quic", "doq":
 		return s, fmt.Errorf("%s is not in this version yet", scheme)
