@@ -102,7 +102,7 @@ func (s *Server) group(c upstream.Config, have map[string]group) (group, error) 
 	if g, ok := have[key]; ok {
 		return g, nil
 	}
-	g, err := upstream.NewGroup(c, upstream.Env{Now: s.now, Wake: s.wakeTicks})
+	g, err := upstream.NewGroup(c, upstream.Env{Now: s.now, Wake: s.wakeTicks, Outbox: &s.outbox})
 	if err != nil {
 		return group{}, fmt.Errorf("making the group of %s: %w", c.Servers[0].Name, err)
 	}

@@ -144,7 +144,7 @@ func (s *Server) config(p *plan.Plan, proto serve.Proto, o *listener, index uint
 	o.peer.Proto, o.peer.Index = proto, index
 	return listen.Config{
 		Entry: &s.entry, Now: s.now, Deadline: deadline, UDPSize: uint16(p.Server.UDPSize),
-		Peer: o.peer, Parked: o.parked,
+		Peer: o.peer, Parked: o.parked, Flush: s.outbox.Flush,
 	}
 }
 

@@ -28,6 +28,7 @@ type Config struct {
 	UDPSize  uint16                        // largest response over UDP
 	Parked   *Parked
 	Peer     *serve.Peer // of the listener
+	Flush    func()      // ends a batch: sends what requests with Gather have left; nil where there are none
 }
 
 // Worker is what one goroutine, or the goroutines of one stream listener, report

@@ -111,11 +111,16 @@ func (k *parking) park(p *Parked, h serve.Handler, r *serve.Request) {
 	}
 	r.Detach(&k.req, msg, k.reply[lengthSize:])
 	k.req.Waker = k
-	k.Wake()
+	k.start()
 }
 
 // Wake is part of serve.Waker.
 func (k *parking) Wake() {
+	k.req.Gather = false // the batch may be over
+	k.start()
+}
+
+func (k *parking) start() {
 	switch k.h.Start(&k.req) {
 	case serve.Done:
 		k.end(true)

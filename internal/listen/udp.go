@@ -167,6 +167,7 @@ func newUDPReader(conn *net.UDPConn, c *UDPConfig, w Worker) (*udpReader, error)
 	u := &udpReader{conn: conn, cfg: c, worker: w}
 	u.parkings.New = u.newParked
 	u.req.Peer = c.Peer
+	u.req.Gather = c.Flush != nil
 	u.req.Local = conn.LocalAddr().(*net.UDPAddr).AddrPort()
 	return u, u.open(conn, c)
 }
@@ -246,10 +247,14 @@ func (w *parkedUDP) finish(done bool) {
 	u.parkings.Put(w)
 }
 
-// publish makes what a batch counted and observed visible.
+// publish ends a batch: what it counted and observed is visible from now on, and
+// what it asked for is sent.
 func (u *udpReader) publish() {
 	u.worker.Stats.Publish(&u.counts)
 	u.worker.Observer.Flush()
+	if u.cfg.Flush != nil {
+		u.cfg.Flush()
+	}
 }
 
 // rest lets other goroutines have the processor after some full batches. full

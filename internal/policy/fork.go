@@ -93,7 +93,7 @@ func (n *Runner) branch(r *serve.Request, j Joiner) *Branch {
 }
 
 // Start begins; it does not wait.
-func (b *Branch) Start() { b.Wake() }
+func (b *Branch) Start() { b.start() }
 
 // Background runs the rest of the program for a copy of r that nobody waits for.
 // Where there is no place it is left undone: the next request will want it again.
@@ -107,6 +107,11 @@ func (n *Runner) Background(r *serve.Request) {
 
 // Wake is part of serve.Waker.
 func (b *Branch) Wake() {
+	b.Req.Gather = false // the batch may be over
+	b.start()
+}
+
+func (b *Branch) start() {
 	switch b.run.Set.Start(&b.Req) {
 	case serve.Wait:
 		go b.resumeLoop()

@@ -47,6 +47,7 @@ type Request struct {
 	Expired bool  // the cache has an answer whose time is over: better than none
 	Pending any   // what the rule that waits left for itself
 	Waker   Waker // who goes on with the request when it was Pending
+	Gather  bool  // whoever runs it ends a batch soon: what it sends may wait until then
 	own     bool
 }
 
@@ -289,7 +290,7 @@ func (r *Request) Detach(into *Request, msg, out []byte) {
 	into.Client, into.Local, into.Peer = r.Client, r.Local, r.Peer
 	into.Who, into.View, into.Route, into.At = r.Who, r.View, r.Route, r.At
 	into.Policy, into.Note, into.Trace = r.Policy, r.Note, r.Trace
-	into.Expired, into.Pending, into.own = r.Expired, nil, true
+	into.Expired, into.Gather, into.Pending, into.own = r.Expired, r.Gather, nil, true
 	into.Rebase(msg[:n:n])
 	if own {
 		into.Ask.Name, into.Ask.Labels = into.Name, &into.Suffixes

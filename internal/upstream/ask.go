@@ -10,6 +10,7 @@ type want struct {
 	bare   bool // without OPT
 	again  bool // on a new connection
 	hedge  bool
+	gather bool // it may wait for the batch to end
 }
 
 // target is the server of the next try, or -1. x.mu is held.
@@ -78,7 +79,7 @@ func (g *Group) prepare(x *Exchange, now time.Duration, w want, tie uint32, room
 	}
 	a.server = g.servers[i]
 	if int(w.server) != i+1 {
-		w = want{}
+		w = want{gather: w.gather}
 	}
 	tcp := w.tcp || a.server.cfg.TCP
 	bare := x.Bare > 0 && (w.bare || !a.server.speaksEDNS(now))
@@ -106,6 +107,9 @@ func (w want) flags(tcp, opt bool) (f tryFlags) {
 	}
 	if w.again {
 		f |= againTry
+	}
+	if w.gather {
+		f |= gatherTry
 	}
 	return f
 }

@@ -221,7 +221,7 @@ func newRig(t testing.TB, change func(*Config), servers ...*fake) *rig {
 	r := &rig{t: t}
 	r.clock.Store(int64(time.Hour))
 	var err error
-	r.Group, err = NewGroup(c, Env{Now: r.now, Wake: func() { r.woken.Add(1) }})
+	r.Group, err = NewGroup(c, Env{Now: r.now, Wake: func() { r.woken.Add(1) }, Outbox: &Outbox{}})
 	if err != nil {
 		t.Fatal(err)
 	}

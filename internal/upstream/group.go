@@ -63,6 +63,7 @@ func NewGroup(c Config, e Env) (*Group, error) {
 // a goroutine of the group, but it may be before Start returns.
 func (g *Group) Start(x *Exchange) {
 	now := g.env.Now()
+	gather := x.Gather && g.env.Outbox != nil // now, while x cannot have ended
 	gen := x.begin(now, now+g.cfg.Timeout, len(g.servers))
 	if err := g.admit(x); err != nil {
 		g.fail(x, gen, err)
@@ -72,14 +73,15 @@ func (g *Group) Start(x *Exchange) {
 	if c := g.credit.Load(); c < maxHedgeCredit {
 		g.credit.Add(1)
 	}
+	w := want{gather: gather}
 	if g.mayProbe(now, count) {
 		g.askAndProbe(x, gen, now, count)
 	} else {
-		g.ask(x, gen, now, want{})
+		g.ask(x, gen, now, w)
 	}
 	if g.cfg.Select == Race {
 		for range min(g.cfg.Race, len(g.servers)) - 1 {
-			g.ask(x, gen, now, want{})
+			g.ask(x, gen, now, w)
 		}
 	}
 }
@@ -156,6 +158,9 @@ func (g *Group) giveUp(e *event) {
 func (g *Group) Tick(now time.Duration) bool {
 	if !g.ticking.CompareAndSwap(false, true) {
 		return true
+	}
+	if g.env.Outbox != nil { // of those whose batch has not ended yet
+		g.env.Outbox.Flush()
 	}
 	for i := range g.wheel.shards {
 		s := &g.wheel.shards[i]

@@ -20,6 +20,8 @@ const (
 	maxReaders   = 4
 	eventBatch   = 64
 	socketBuffer = 256 << 10
+	readBatch    = 16
+	maxDatagram  = 1 << 16
 	portsTried   = 5
 	lowestPort   = 1024
 )
@@ -34,7 +36,7 @@ type mux struct {
 
 // reader is one of the goroutines. The runtime's poller is told of the epoll
 // instance's edges, so it is read until nothing is ready; the sockets in it are
-// level-triggered, so one message of each at a time is enough.
+// level-triggered, so some messages of each at a time are enough.
 type reader struct {
 	group *Group
 	file  *os.File // of the epoll instance
@@ -49,7 +51,14 @@ type reader struct {
 	// The goroutine's own.
 	events [eventBatch]unix.EpollEvent
 	batch  [eventBatch]*socket
-	buf    []byte
+	in     [readBatch]mmsg
+	vec    [readBatch]unix.Iovec
+}
+
+// mmsg is struct mmsghdr of recvmmsg(2), with the padding that Go and C agree on.
+type mmsg struct {
+	hdr  unix.Msghdr
+	size uint32
 }
 
 func newMux(g *Group) (*mux, error) {
@@ -73,7 +82,14 @@ func newReader(g *Group) (*reader, error) {
 	if err := unix.SetNonblock(fd, true); err != nil { // else os.File would not use the poller
 		return nil, errors.Join(os.NewSyscallError("fcntl", err), unix.Close(fd))
 	}
-	r := &reader{group: g, epoll: fd, file: os.NewFile(uintptr(fd), "epoll"), buf: make([]byte, 1<<16)}
+	r := &reader{group: g, epoll: fd, file: os.NewFile(uintptr(fd), "epoll")}
+	buf := make([]byte, readBatch*maxDatagram) // the system gives what is written to alone
+	for i := range r.in {
+		r.vec[i].Base = &buf[i*maxDatagram]
+		r.vec[i].SetLen(maxDatagram)
+		r.in[i].hdr.Iov = &r.vec[i]
+		r.in[i].hdr.SetIovlen(1)
+	}
 	if r.raw, err = r.file.SyscallConn(); err != nil {
 		return nil, errors.Join(err, r.file.Close())
 	}
@@ -118,7 +134,7 @@ func (r *reader) step(uintptr) bool {
 	}
 }
 
-// serve takes one message from each socket of the first n events.
+// serve takes messages from each socket of the first n events.
 func (r *reader) serve(n int) {
 	r.mu.Lock()
 	for i := range n {
@@ -131,30 +147,42 @@ func (r *reader) serve(n int) {
 	now := r.group.env.Now()
 	for i, k := range r.batch[:n] {
 		if r.batch[i] = nil; k != nil {
-			k.receive(r.buf, now)
+			r.receive(k, now)
 		}
 	}
 }
 
-// receive takes one message from k.
-func (k *socket) receive(buf []byte, now time.Duration) {
+// receive takes what k has, up to a batch.
+func (r *reader) receive(k *socket, now time.Duration) {
 	k.mu.Lock()
 	if k.closed {
 		k.mu.Unlock()
 		return
 	}
-	n, _, e := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(k.end.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), unix.MSG_DONTWAIT, 0, 0)
+	n, _, e := syscall.RawSyscall6(unix.SYS_RECVMMSG, uintptr(k.end.fd), uintptr(unsafe.Pointer(&r.in[0])), readBatch, unix.MSG_DONTWAIT, 0, 0)
 	switch e {
 	case 0:
-		c := k.catch(buf[:n])
-		k.mu.Unlock()
-		k.handle(&c, buf[:n], now)
 	case unix.EAGAIN, unix.EINTR:
 		k.mu.Unlock()
+		return
 	default: // such as a port that is closed
 		all := k.close()
 		k.mu.Unlock()
 		k.failed(all, now)
+		return
+	}
+	for i := range int(n) {
+		if i > 0 {
+			k.mu.Lock()
+		}
+		if k.closed { // by what the message before was, or meant to somebody
+			k.mu.Unlock()
+			return
+		}
+		msg := unsafe.Slice(r.vec[i].Base, r.in[i].size)
+		c := k.catch(msg)
+		k.mu.Unlock()
+		k.handle(&c, msg, now)
 	}
 }
 
@@ -163,6 +191,7 @@ type endpoint struct {
 	fd     int
 	reader *reader
 	number uint32
+	whole  bool // the kernel, or the way out, does not cut messages
 }
 
 // open gives k a socket of its own on a random port, connected to the server.
@@ -232,12 +261,19 @@ func (e *endpoint) write(msg []byte) error {
 		case 0:
 			return nil
 		case unix.EINTR:
-		case unix.EAGAIN, unix.ENOBUFS, unix.ENOMEM, unix.EMSGSIZE:
-			return errFull
 		default:
-			return err
+			return asFull(err)
 		}
 	}
+}
+
+// asFull is errFull where the socket is as good as before.
+func asFull(err error) error {
+	switch err {
+	case unix.EAGAIN, unix.ENOBUFS, unix.ENOMEM, unix.EMSGSIZE:
+		return errFull
+	}
+	return err
 }
 
 // newSocket is a UDP socket on a random port, connected to a server.

@@ -103,6 +103,16 @@ func (e *endpoint) write(msg []byte) error {
 	return err
 }
 
+// writeAll sends what has not been sent of g.
+func (e *endpoint) writeAll(g *gathered) error {
+	for ; g.done < len(g.ends); g.done++ {
+		if err := e.write(g.at(g.done)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // dialSomewhere connects from a random port, or from one of the system's choice
 // where those tried are all taken.
 func dialSomewhere(addr netip.AddrPort, d *dice) (*net.UDPConn, error) {

@@ -17,6 +17,8 @@ type server struct {
 	count counters
 	udp   pool
 	tcp   connPool
+
+	filling atomic.Pointer[socket] // that gathers the queries of the batch at hand
 }
 
 // counters are of one server, since the group was made.
@@ -59,7 +61,12 @@ func (s *server) send(msg []byte, sl *slot, t throw, e *event) bool {
 		s.count.tcpQueries.Add(1)
 		l = s.sendTCP(msg, sl, t)
 	} else {
-		l = s.sendUDP(msg, sl, t)
+		if sl.flags&gatherTry != 0 {
+			l = s.gatherUDP(msg, sl, t)
+		}
+		if l == nil {
+			l = s.sendUDP(msg, sl, t)
+		}
 	}
 	e.line, e.id, e.serial = l, sl.id, sl.serial
 	return l != nil

@@ -23,6 +23,7 @@ const (
 	bareTry                       // without it, because the server did not understand it just now
 	againTry                      // once more, on a new connection
 	byTCP
+	gatherTry // with others, when the batch ends
 )
 
 // Sizes of a table.

@@ -49,6 +49,7 @@ type socket struct {
 
 	mu      sync.Mutex // guards what follows; end is used by nobody once closed is set
 	end     endpoint
+	out     gathered
 	table   table
 	expires time.Duration
 	uses    int // that are left

@@ -45,6 +45,10 @@ type Exchange struct {
 	Bare  int // length of Query without its OPT record, for servers without EDNS (RFC 6891 §6.2.2); 0 where there is none
 	Owner Owner
 
+	// Gather lets the first query wait, by UDP, until Flush of the Outbox is called.
+	// It is as Query.
+	Gather bool
+
 	// Response is the whole response, its question and ID checked, its ID field
 	// undefined; nil where Err is not. It is valid while Exchanged runs.
 	//
@@ -128,6 +132,9 @@ type Env struct {
 	// so, until it is false. Any goroutine may call it, within Start mostly; it must
 	// not wait.
 	Wake func()
+	// Outbox is for the queries of Exchanges with Gather; nil sends them at once. Tick
+	// flushes it too.
+	Outbox *Outbox
 }
 
 // ServerStatus is what is known of one server. Numbers are since the group was

@@ -72,9 +72,11 @@ func (a *Fallback) Start(r *serve.Request) policy.Next {
 		return c.finish(r)
 	}
 	c := &contest{of: a, parent: r, winner: undecided}
-	c.begin(0)
+	gather := r.Gather
+	r.Gather = false // what begins later begins outside the batch
+	c.begin(0, gather)
 	if a.Standby && !c.decided() {
-		c.begin(1)
+		c.begin(1, gather)
 	}
 	if !c.wait(r) {
 		return c.finish(r)
@@ -102,8 +104,8 @@ func (c *contest) decided() bool {
 	return c.winner != undecided
 }
 
-// begin starts a branch, once.
-func (c *contest) begin(i int) {
+// begin starts a branch, once. gather is of its request.
+func (c *contest) begin(i int, gather bool) {
 	program := c.of.Primary
 	if i == 1 {
 		program = c.of.Secondary
@@ -121,6 +123,7 @@ func (c *contest) begin(i int) {
 		c.ended(i, false)
 		return
 	}
+	b.Req.Gather = gather
 	b.Start()
 }
 
@@ -191,7 +194,7 @@ func (c *contest) goOn(wake, next bool) {
 	case wake:
 		c.parent.Waker.Wake()
 	case next:
-		c.begin(1)
+		c.begin(1, false)
 	}
 }
 

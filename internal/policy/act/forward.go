@@ -87,7 +87,7 @@ func (f *Forward) Start(r *serve.Request) policy.Next {
 	}
 	var k cache.Key
 	f.Cache.key(r, &k)
-	group := &f.Groups[r.Route-1]
+	group, gather := &f.Groups[r.Route-1], r.Gather
 	owner, joined := f.Flights.Join(&k, r, f.Now(), f)
 	switch joined {
 	case cache.TooLate:
@@ -98,7 +98,9 @@ func (f *Forward) Start(r *serve.Request) policy.Next {
 		return f.Start(r)
 	case cache.Leads:
 		// From here on r may have been answered and be used for something else.
-		owner.(*miss).begin(group)
+		m := owner.(*miss)
+		m.x.Gather = gather
+		m.begin(group)
 	}
 	return policy.Pend
 }

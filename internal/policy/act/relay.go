@@ -76,7 +76,7 @@ func (a *Relay) Start(r *serve.Request) policy.Next {
 		Name: r.Ask.Name, Hash: r.Ask.Labels.Hash[0], Type: r.Ask.Type, Class: r.Ask.Class,
 		CD: r.Flags&wire.FlagCD != 0, Scope: r.Ask.Subnet,
 	}
-	flags := r.Flags & relayFlags
+	flags, gather := r.Flags&relayFlags, r.Gather
 	if len(options) > 0 || flags&(wire.FlagRD|wire.FlagAD) != wire.FlagRD {
 		h := fnv.New32a()
 		_, _ = h.Write(options)
@@ -86,7 +86,9 @@ func (a *Relay) Start(r *serve.Request) policy.Next {
 	owner, joined := a.Flights.Join(&k, r, a.Now(), a)
 	if joined == cache.Leads {
 		// From here on r may have been answered and be used for something else.
-		owner.(*call).begin(flags, options)
+		c := owner.(*call)
+		c.x.Gather = gather
+		c.begin(flags, options)
 	}
 	return policy.Pend
 }
