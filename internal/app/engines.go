@@ -120,7 +120,6 @@ func (e *engines) act(s *Server, p *plan.Plan, env *act.Env) error {
 	var routes []act.RouteGroup
 	c := &act.Cache{Cache: e.cache}
 	f := &act.Forward{Cache: c, Flights: e.flights, Now: s.now}
-	first := uint16(0)
 	for i, g := range p.Forward {
 		r := act.RouteGroup{For: g.For}
 		if len(g.Clients) > 0 {
@@ -131,11 +130,11 @@ func (e *engines) act(s *Server, p *plan.Plan, env *act.Env) error {
 			r.Views = append(r.Views, views[name])
 		}
 		routes = append(routes, r)
-		fg := act.ForwardGroup{Group: e.groups[i].Group, First: first}
+		fg := act.ForwardGroup{Group: e.groups[i].Group}
 		for _, u := range g.To {
 			fg.Servers = append(fg.Servers, u.String())
+			fg.Numbers = append(fg.Numbers, s.upstreams.of(u.String()))
 		}
-		first += uint16(len(g.To))
 		f.Groups = append(f.Groups, fg)
 		c.ECS = append(c.ECS, g.ECS == "pass")
 	}

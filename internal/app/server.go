@@ -50,6 +50,7 @@ type Server struct {
 	secret    [16]byte // of DNS cookies, where the configuration has none
 	netSets   *netsets.Writer
 	rules     numbers // of rules, for the log
+	upstreams numbers // the same
 	outbox    upstream.Outbox
 
 	ticks ticks

@@ -101,7 +101,7 @@ type dumper struct {
 
 // add adds an entry. It is called inside an epoch and does not write.
 func (d *dumper) add(e *entry, freq int, now time.Duration) {
-	f := dumped{view: uint32(e.what), upstream: e.upstream, ede: e.ede, age: max(int64(now)-e.stored, 0), freq: uint8(freq)}
+	f := dumped{view: uint32(e.what), ede: e.ede, age: max(int64(now)-e.stored, 0), freq: uint8(freq)}
 	if e.flags&flagCD != 0 {
 		f.flags |= dumpCD
 	}

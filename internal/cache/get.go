@@ -52,6 +52,18 @@ func (c *Cache) Stale(k *Key, now time.Duration, b *wire.Builder, dnssec bool) H
 	return hit
 }
 
+// Life is how long ago k's entry was put in, and how long it has left: negative where
+// it is stale. Both are 0 where there is none.
+func (c *Cache) Life(k *Key, now time.Duration) (age, left time.Duration) {
+	g := c.epoch.enter(unsafe.Pointer(k))
+	defer g.leave()
+	if e, _ := c.lookup(k, now); e != nil {
+		age, left = now-time.Duration(e.stored), e.left(now)
+	}
+	runtime.KeepAlive(c)
+	return age, left
+}
+
 // Failed notes that a refresh of k's entry has failed: the next is not due before
 // 30 s have passed (RFC 8767 §5), and stale data is given until then. Where there
 // is no entry it does nothing.

@@ -46,6 +46,7 @@ type TCP struct {
 	ln        net.Listener
 	spaces    sync.Pool      // of *workspace
 	parkings  sync.Pool      // of *parkedTCP
+	joined    sync.Pool      // of *[flushSize]byte
 	accepting sync.WaitGroup // the accept loop
 	conns     sync.WaitGroup // the connections
 	draining  atomic.Bool
@@ -83,6 +84,7 @@ func newTCP(c TCPConfig, ln net.Listener) *TCP {
 	t.stopped, t.stop = context.WithCancel(context.Background())
 	t.spaces.New = func() any { return new(workspace) }
 	t.parkings.New = newParkedTCP
+	t.joined.New = func() any { return new([flushSize]byte) }
 	return t
 }
 

@@ -41,6 +41,10 @@ type tcpConn struct {
 	slots  chan struct{}  // one token per request that waits; shared
 	parked sync.WaitGroup // of the requests that wait
 	write  sync.Mutex     // held for one write each, so that answers do not mix; shared
+
+	queueing sync.Mutex // guards what follows
+	queue    []*parkedTCP
+	writing  bool // writeLoop runs
 }
 
 // serveLoop serves the connection from its first query to its end.
@@ -201,6 +205,9 @@ func (c *tcpConn) keepalive(r *serve.Request) bool {
 func (c *tcpConn) flush(w *workspace) bool {
 	c.t.cfg.Worker.Stats.Publish(&w.counts)
 	c.t.cfg.Worker.Shared.Flush()
+	if c.t.cfg.Flush != nil {
+		c.t.cfg.Flush()
+	}
 	ok := w.size == 0 || c.send(w.out[:w.size]) == nil
 	if !ok {
 		w.counts[stats.SendFailed] += uint64(w.ready)
@@ -231,65 +238,6 @@ func (c *tcpConn) park(w *workspace, h serve.Handler) {
 	k := c.t.parkings.Get().(*parkedTCP)
 	k.c = c
 	k.park(c.t.cfg.Parked, h, &w.req)
-}
-
-// parkedTCP is a request that waits; the connection waits for it.
-type parkedTCP struct {
-	parking
-	c *tcpConn
-}
-
-func newParkedTCP() any {
-	k := &parkedTCP{}
-	k.end = k.finish
-	return k
-}
-
-// finish leaves the sending to a goroutine: a client that does not read would
-// hold up whoever woke us.
-func (k *parkedTCP) finish(done bool) {
-	if done {
-		k.req.Fit(k.c.t.cfg.UDPSize)
-		go k.sendLoop()
-		return
-	}
-	var b stats.Batch
-	dropped(&b, &k.req)
-	k.leave(&b)
-}
-
-// sendLoop ends within the time that a client may take to read.
-func (k *parkedTCP) sendLoop() {
-	c, cfg := k.c, &k.c.t.cfg
-	var b stats.Batch
-	answered(&b, &k.req)
-	cfg.Worker.Shared.Observe(&k.req)
-	cfg.Worker.Stats.Publish(&b)
-	if c.send(k.framed()) != nil {
-		b[stats.SendFailed]++
-	}
-	k.leave(&b)
-}
-
-// framed is the response with its length in front.
-func (k *parkedTCP) framed() []byte {
-	buf, out := k.reply[:], k.req.Out
-	if &out[0] != &buf[lengthSize] { // it outgrew the room
-		buf = make([]byte, lengthSize+len(out))
-		copy(buf[lengthSize:], out)
-	}
-	return frame(buf, out)
-}
-
-func (k *parkedTCP) leave(b *stats.Batch) {
-	c, cfg := k.c, &k.c.t.cfg
-	cfg.Worker.Stats.Publish(b)
-	c.last.Store(int64(cfg.Now())) // before the slot: the connection is idle from here on
-	k.ended()
-	k.c = nil
-	c.t.parkings.Put(k)
-	<-c.slots
-	c.parked.Done()
 }
 
 // end waits for the requests that still wait and closes the connection.

@@ -87,6 +87,7 @@ func (c *tcpConn) fetch() *workspace {
 func (c *tcpConn) take(w *workspace, n int) {
 	w.to += n
 	w.req.Client, w.req.Local, w.req.Peer = c.client, c.local, c.t.cfg.Peer
+	w.req.Gather = c.t.cfg.Flush != nil
 	c.work = w
 }
 

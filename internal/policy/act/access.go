@@ -72,6 +72,9 @@ func (a *Access) Do(r *serve.Request) policy.Next {
 			break
 		}
 	}
+	if r.Trace != nil {
+		traceAccess(r, len(a.Views))
+	}
 	return policy.Go
 }
 

@@ -52,6 +52,9 @@ func (a *Cache) Do(r *serve.Request) policy.Next {
 	if a.Cache != nil {
 		h = a.Cache.Get(&k, r.At, &r.Reply, r.Ask.DO)
 	}
+	if r.Trace != nil && a.Cache != nil {
+		traceCache(r, a.Cache, &k, h.Verdict)
+	}
 	switch h.Verdict {
 	case cache.Expired:
 		r.Expired = true
@@ -79,6 +82,9 @@ func (a *Cache) stale(r *serve.Request) bool {
 	}
 	if h.Verdict == cache.Miss {
 		return false
+	}
+	if r.Trace != nil {
+		traceCache(r, a.Cache, &k, h.Verdict)
 	}
 	a.finish(r, &h)
 	return true

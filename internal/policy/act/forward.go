@@ -28,8 +28,8 @@ type Forward struct {
 // ForwardGroup is a group of upstreams.
 type ForwardGroup struct {
 	*upstream.Group
-	First   uint16   // number of its first upstream, for the log
 	Servers []string // as they are told to people
+	Numbers []uint16 // of Servers, for the log
 }
 
 // querySize is what we say in queries that we take over UDP: what fits every path
@@ -87,8 +87,11 @@ func (f *Forward) Start(r *serve.Request) policy.Next {
 	}
 	var k cache.Key
 	f.Cache.key(r, &k)
-	group, gather := &f.Groups[r.Route-1], r.Gather
+	group, gather, trace := &f.Groups[r.Route-1], r.Gather, r.Trace
 	owner, joined := f.Flights.Join(&k, r, f.Now(), f)
+	if trace != nil {
+		traceJoin(trace, joined, group.Servers)
+	}
 	switch joined {
 	case cache.TooLate:
 		if f.Cache.stale(r) {
@@ -127,7 +130,7 @@ func (m *miss) Exchanged(x *upstream.Exchange) {
 	f := m.f
 	m.source, m.ede, m.text = 0, 0, ""
 	if x.Err == nil {
-		m.source = m.group.First + x.Upstream + 1
+		m.source = m.group.Numbers[x.Upstream]
 	}
 	var ok bool
 	if m.answer, ok = f.answers.Get().(*cache.Answer); !ok {
@@ -137,6 +140,9 @@ func (m *miss) Exchanged(x *upstream.Exchange) {
 	m.subs = f.Flights.End(&m.Flight, m.subs[:0])
 	for i, r := range m.subs {
 		m.subs[i] = nil
+		if r.Trace != nil {
+			traceExchange(r, x, m.group.Servers)
+		}
 		r.Waker.Wake()
 	}
 	f.answers.Put(m.answer)

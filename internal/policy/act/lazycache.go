@@ -116,6 +116,9 @@ func (a *LazyCache) Do(r *serve.Request) policy.Next {
 	var k cache.Key
 	a.key(r, &k)
 	h, ok := a.get(r, &k)
+	if r.Trace != nil {
+		traceCache(r, a.cache, &k, h.Verdict)
+	}
 	if !ok {
 		return policy.Go
 	}

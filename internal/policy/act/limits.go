@@ -33,6 +33,10 @@ func (a *Limits) Do(r *serve.Request) policy.Next {
 		r.Finish(wire.FormErr) // RFC 7873 §5.2.2
 		return policy.Stop
 	}
+	if r.Trace != nil { // whoever explains is not to use up what the client may ask
+		r.Trace.Say("limits", "", "not counted")
+		return policy.Go
+	}
 	if a.Rate == nil || r.Note.Trusted || !a.limited(r) {
 		return policy.Go
 	}
@@ -94,7 +98,7 @@ func (a *Limits) slip(r *serve.Request, rcode wire.Rcode) {
 // After is part of policy.Finisher: it holds back responses of one kind to one
 // client, as forged queries would make them.
 func (a *Limits) After(r *serve.Request, _ *serve.Frame) {
-	if a.RRL == nil || r.Peer.Proto.Stream() || r.Note.Trusted || r.Note.Limit != serve.Unlimited || a.Exempt.Contains(r.Client.Addr()) {
+	if a.RRL == nil || r.Trace != nil || r.Peer.Proto.Stream() || r.Note.Trusted || r.Note.Limit != serve.Unlimited || a.Exempt.Contains(r.Client.Addr()) {
 		return
 	}
 	kind, name := kindOf(r)

@@ -19,6 +19,7 @@ import (
 type Relay struct {
 	Asked
 	Servers []string // as they are told to people
+	Numbers []uint16 // of Servers, for the log
 	Tag     string
 	Tagged  []TaggedServer
 	Now     func() time.Duration
@@ -48,6 +49,7 @@ type call struct {
 	subs   []*serve.Request
 	answer cache.Answer
 	failed bool
+	source uint16 // number of the upstream that answered; 0 is none
 	opts   []byte // options of the response's OPT record
 }
 
@@ -83,7 +85,11 @@ func (a *Relay) Start(r *serve.Request) policy.Next {
 		_, _ = h.Write([]byte{byte(flags >> 8), byte(flags)})
 		k.View = h.Sum32() | 1
 	}
+	trace := r.Trace
 	owner, joined := a.Flights.Join(&k, r, a.Now(), a)
+	if trace != nil {
+		traceJoin(trace, joined, a.Servers)
+	}
 	if joined == cache.Leads {
 		// From here on r may have been answered and be used for something else.
 		c := owner.(*call)
@@ -123,16 +129,20 @@ func (c *call) begin(flags uint16, options []byte) {
 
 // Exchanged is part of upstream.Owner: it reads the answer and wakes who waits.
 func (c *call) Exchanged(x *upstream.Exchange) {
-	c.failed, c.opts = x.Err != nil, c.opts[:0]
+	c.failed, c.opts, c.source = x.Err != nil, c.opts[:0], 0
 	if !c.failed {
 		c.failed = c.answer.Read(nil, &c.Key, x.Response) == cache.Malformed
 	}
 	if !c.failed {
 		c.opts = appendOptions(c.opts, x.Response)
+		c.source = c.of.Numbers[x.Upstream]
 	}
 	c.subs = c.of.Flights.End(&c.Flight, c.subs[:0])
 	for i, r := range c.subs {
 		c.subs[i] = nil
+		if r.Trace != nil {
+			traceExchange(r, x, c.of.Servers)
+		}
 		r.Waker.Wake()
 	}
 	c.of.calls.Put(c)
@@ -140,7 +150,7 @@ func (c *call) Exchanged(x *upstream.Exchange) {
 
 // finish gives r what came.
 func (c *call) finish(r *serve.Request) policy.Next {
-	r.Note.Source = serve.SourceForward
+	r.Note.Source, r.Note.Upstream = serve.SourceForward, c.source
 	if c.failed {
 		r.Extend(edeNoReachable, "")
 		return policy.Fail

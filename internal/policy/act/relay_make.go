@@ -65,7 +65,7 @@ func newRelay(e *Env, tag string, a *RelayArgs, servers []RelayServer) (*Relay, 
 		if err != nil {
 			return nil, fmt.Errorf("reading upstream %q: %w", u.Addr, err)
 		}
-		at := r.enter(&c, s)
+		at := r.enter(e, &c, s)
 		if u.Tag != "" {
 			r.Tagged = append(r.Tagged, TaggedServer{u.Tag, at})
 		}
@@ -93,12 +93,17 @@ func newRelay(e *Env, tag string, a *RelayArgs, servers []RelayServer) (*Relay, 
 
 // enter gives s a place among the servers. One that is named twice is asked once:
 // it would say the same again.
-func (a *Relay) enter(c *upstream.Config, s upstream.Server) (at int) {
+func (a *Relay) enter(e *Env, c *upstream.Config, s upstream.Server) (at int) {
 	at = slices.IndexFunc(c.Servers, func(o upstream.Server) bool { o.Name = s.Name; return o == s })
 	if at < 0 {
 		at = len(c.Servers)
 		c.Servers = append(c.Servers, s)
 		a.Servers = append(a.Servers, s.Name)
+		number := uint16(0)
+		if e.Number != nil {
+			number = e.Number(s.Name)
+		}
+		a.Numbers = append(a.Numbers, number)
 	}
 	return at
 }

@@ -11,7 +11,7 @@ import (
 // flags are other queries, also while the first is under way.
 func TestRelayFlags(t *testing.T) {
 	s := newSite(t, siteConfig{none: true})
-	relay := &Relay{Asked: Asked{s.group, s.forward.Flights}, Now: s.now}
+	relay := &Relay{Asked: Asked{s.group, s.forward.Flights}, Numbers: []uint16{7}, Now: s.now}
 	s.set = program(rule(relay))
 	type flags struct{ rd, ad, cd bool }
 	cases := []struct {

@@ -69,6 +69,9 @@ func (t *Routes) Do(r *serve.Request) policy.Next {
 		for _, c := range t.byHash[l.Hash[i]] {
 			if t.groups[c.group].takes(r) && wire.EqualFold(c.name, r.Ask.Name[l.Off[i]:]) {
 				r.Route = c.group + 1
+				if r.Trace != nil {
+					r.Trace.Say("route", "", "would be forwarded by group %d, which is for %s", r.Route, c.name)
+				}
 				return policy.Go
 			}
 		}

@@ -183,7 +183,7 @@ func newSite(t testing.TB, c siteConfig) *site {
 	}
 	s.forward = &Forward{
 		Cache: act, Flights: cache.NewFlights(), Now: s.now,
-		Groups: []ForwardGroup{{Group: s.group, First: 6, Servers: []string{"udp://up"}}},
+		Groups: []ForwardGroup{{Group: s.group, Numbers: []uint16{7}, Servers: []string{"udp://up"}}},
 	}
 	rules := []policy.Rule{{Do: routes}, {Do: act}, {Start: s.forward}}
 	if c.first.Do != nil {

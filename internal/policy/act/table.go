@@ -35,10 +35,11 @@ type Env struct {
 	Now               func() time.Duration // as Request.At
 	NewGroup          func(upstream.Config) (Asked, error)
 	NewCache          func(tag string, c cache.Config) (*cache.Cache, error)
-	Made              *Made           // what objects were made; made by the first where nil
-	Log               *slog.Logger    // nil discards
-	Metrics           *Metrics        // of collectors; made by the first where nil
-	NetSets           *netsets.Writer // nil: a rule that would write to sets is an error
+	Number            func(upstream string) uint16 // what the log knows it by; nil: nothing is logged
+	Made              *Made                        // what objects were made; made by the first where nil
+	Log               *slog.Logger                 // nil discards
+	Metrics           *Metrics                     // of collectors; made by the first where nil
+	NetSets           *netsets.Writer              // nil: a rule that would write to sets is an error
 }
 
 // Asked is a group of upstreams and the questions that it is being asked: who wants

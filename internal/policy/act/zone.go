@@ -5,6 +5,7 @@ package act
 import (
 	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/serve"
+	"github.com/waymark-dns/waymark/internal/wire"
 	"github.com/waymark-dns/waymark/internal/zone"
 )
 
@@ -20,9 +21,30 @@ func (a ViewZones) Do(r *serve.Request) policy.Next { return Zone{a.Tables[r.Vie
 // Do is part of policy.Step.
 func (a Zone) Do(r *serve.Request) policy.Next {
 	rcode, found := a.Table.Answer(r)
+	if r.Trace != nil {
+		a.trace(r, found)
+	}
 	if !found {
 		return policy.Go
 	}
 	r.Finish(rcode)
 	return policy.Stop
+}
+
+func (a Zone) trace(r *serve.Request, found bool) {
+	if !found {
+		r.Trace.Say("zone", "", "none of ours holds %s", r.Ask.Name)
+		return
+	}
+	z := a.Table.Find(r.Ask.Name, r.Ask.Labels, 0)
+	if r.Ask.Type == wire.TypeDS { // the parent's (RFC 4035 §3.1.4.1)
+		if parent := a.Table.Find(r.Ask.Name, r.Ask.Labels, 1); parent != nil {
+			z = parent
+		}
+	}
+	if z.Broken() {
+		r.Trace.Say("zone", "", "%s could not be loaded", z.Name())
+		return
+	}
+	r.Trace.Say("zone", "", "%s, serial %d", z.Name(), z.Serial())
 }
