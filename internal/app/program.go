@@ -16,14 +16,15 @@ import (
 // once; nothing is looked up by name when a query runs.
 type compiler struct {
 	env     *act.Env
+	number  func(text string) uint16 // of rules, for the log
 	set     *policy.Set
 	numbers map[string]uint16 // of programs, by tag
 }
 
 // compile makes the objects and programs of p. The first program is the first of
 // p.Programs.
-func compile(p *plan.Plan, env *act.Env) (*compiler, error) {
-	c := &compiler{env: env, set: &policy.Set{Programs: make([]policy.Program, len(p.Programs))}, numbers: map[string]uint16{}}
+func compile(p *plan.Plan, env *act.Env, number func(text string) uint16) (*compiler, error) {
+	c := &compiler{env: env, number: number, set: &policy.Set{Programs: make([]policy.Program, len(p.Programs))}, numbers: map[string]uint16{}}
 	for i, program := range p.Programs {
 		c.numbers[program.Name] = uint16(i)
 		c.set.Programs[i].Name = program.Name
@@ -62,7 +63,7 @@ func (c *compiler) program(tag string) (uint16, error) {
 	if n, ok := c.numbers[tag]; ok {
 		return n, nil
 	}
-	rule := policy.Rule{Text: "$" + tag}
+	rule := policy.Rule{Text: "$" + tag, Number: c.number("$" + tag)}
 	if err := c.do(&rule, plan.Term{Name: "$" + tag}); err != nil {
 		return 0, err
 	}
@@ -94,6 +95,7 @@ func (c *compiler) rules(p plan.Program) ([]policy.Rule, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%s: compiling rule %d of %s: %w", r.Pos, i+1, p.Name, err)
 		default:
+			rule.Number = c.number(ruleName(p.Name, rule))
 			rules = append(rules, rule)
 		}
 	}
@@ -104,8 +106,20 @@ func (c *compiler) rules(p plan.Program) ([]policy.Rule, error) {
 // errLeftOut is a rule whose part of the server is not configured.
 var errLeftOut = errors.New("left out")
 
+// ruleName is how the log and explanations name a rule of a program.
+func ruleName(program string, rule policy.Rule) string {
+	name := program + ": " + rule.Text
+	if rule.Where != "" {
+		name = rule.Where + " " + name
+	}
+	return name
+}
+
 func (c *compiler) rule(r plan.Rule) (policy.Rule, error) {
 	rule := policy.Rule{Text: r.String()}
+	if r.Pos.File != "" {
+		rule.Where = r.Pos.String()
+	}
 	for _, t := range r.If {
 		m, err := c.matcher(t)
 		if err != nil {
@@ -115,6 +129,7 @@ func (c *compiler) rule(r plan.Rule) (policy.Rule, error) {
 			m = match.Not{Matcher: m}
 		}
 		rule.If = append(rule.If, m)
+		rule.Conds = append(rule.Conds, t.String())
 	}
 	return rule, c.do(&rule, r.Do)
 }

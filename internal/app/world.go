@@ -104,7 +104,7 @@ func (s *Server) compileWorld(w, old *world) error {
 			return err
 		}
 	}
-	c, err := compile(p, env)
+	c, err := compile(p, env, s.rules.of)
 	if err != nil {
 		return err
 	}
