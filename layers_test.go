@@ -24,13 +24,15 @@ const module = "github.com/waymark-dns/waymark"
 // their row already.
 var heights = map[string]int{
 	// Ground: imports nothing of ours.
-	"internal/wire":    0,
-	"internal/addrset": 0,
-	"internal/stats":   0,
-	"internal/limit":   0,
-	"internal/nameset": 1,
-	"internal/serve":   1,
-	"internal/dnssec":  1,
+	"internal/wire":            0,
+	"internal/addrset":         0,
+	"internal/stats":           0,
+	"internal/limit":           0,
+	"internal/wheel":           0,
+	"internal/upstream/egress": 1,
+	"internal/nameset":         1,
+	"internal/serve":           1,
+	"internal/dnssec":          1,
 	// Engines.
 	"internal/listen":           2,
 	"internal/zone":             2,
@@ -44,6 +46,7 @@ var heights = map[string]int{
 	"internal/testkit":          2,
 	"internal/explain":          2,
 	"internal/policy/match":     3,
+	"internal/policy/step":      4,
 	"internal/zone/zonefile":    3,
 	"internal/zone/journal":     3,
 	"internal/zone/sign":        3,
@@ -80,6 +83,7 @@ var heights = map[string]int{
 // meet in policy/act and app only. policy/act is above the engines.
 var meetings = map[string][]string{
 	"internal/policy/match":   {"internal/policy"},
+	"internal/policy/step":    {"internal/policy", "internal/policy/match", "internal/netsets", "internal/zone/zonefile"},
 	"internal/zone/zonefile":  {"internal/zone"},
 	"internal/zone/zonecheck": {"internal/zone", "internal/zone/zonefile"},
 	"internal/zone/journal":   {"internal/zone"},

@@ -100,7 +100,7 @@ func (g *registry) all() []source {
 // listener of ours overlaps, or a socket was inherited, binding would tell nothing.
 func (s *Server) probe(p *plan.Plan) error {
 	for _, l := range p.Listen {
-		if l.Scheme != "udp" || s.inherited.udp[l.String()] != nil || s.overlaps(l.Addr) {
+		if l.Scheme != "udp" || s.inherited.UDP[l.String()] != nil || s.overlaps(l.Addr) {
 			continue
 		}
 		if err := listen.ProbeUDP(l.Addr); err != nil {
@@ -150,8 +150,8 @@ func (s *Server) config(p *plan.Plan, proto serve.Proto, o *listener, index uint
 
 func (s *Server) openUDP(p *plan.Plan, l plan.Listen, o *listener) (*listen.UDP, error) {
 	key := o.key
-	files := s.inherited.udp[key]
-	delete(s.inherited.udp, key)
+	files := s.inherited.UDP[key]
+	delete(s.inherited.UDP, key)
 	n := p.Server.Workers
 	if n == 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -170,8 +170,8 @@ func (s *Server) openUDP(p *plan.Plan, l plan.Listen, o *listener) (*listen.UDP,
 
 func (s *Server) openTCP(p *plan.Plan, l plan.Listen, o *listener) (*listen.TCP, error) {
 	key := o.key
-	file := s.inherited.tcp[key]
-	delete(s.inherited.tcp, key)
+	file := s.inherited.TCP[key]
+	delete(s.inherited.TCP, key)
 	src, index := s.workers.source(key, 1)
 	worker := src.workers[0]
 	worker.Observer = worker.Shared // a goroutine per connection

@@ -10,6 +10,7 @@ import (
 	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/policy/act"
 	"github.com/waymark-dns/waymark/internal/policy/match"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 )
 
 // compiler makes programs of rules in words. Names and arguments are resolved here,
@@ -210,7 +211,7 @@ func (c *compiler) flow(rule *policy.Rule, next policy.Next, tag string) error {
 }
 
 func (c *compiler) mark(rule *policy.Rule, args string) error {
-	var marks act.Mark
+	var marks step.Mark
 	for _, word := range strings.Fields(args) {
 		n, err := strconv.ParseUint(word, 10, 32)
 		if err != nil {

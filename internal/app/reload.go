@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waymark-dns/waymark/internal/plan"
+	"github.com/waymark-dns/waymark/internal/system"
 )
 
 // reload reads configuration and zones anew, aside, and swaps them in whole. A
@@ -15,8 +16,8 @@ import (
 func (s *Server) reload(ctx context.Context) (text string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	notify(reloading(machineTime()))
-	defer notify("READY=1")
+	system.Notify(system.Reloading(system.MachineTime()))
+	defer system.Notify("READY=1")
 	p := s.world.Load().plan
 	if s.load != nil {
 		p, err = s.load()

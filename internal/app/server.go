@@ -20,6 +20,7 @@ import (
 	"github.com/waymark-dns/waymark/internal/listen"
 	"github.com/waymark-dns/waymark/internal/netsets"
 	"github.com/waymark-dns/waymark/internal/plan"
+	"github.com/waymark-dns/waymark/internal/system"
 	"github.com/waymark-dns/waymark/internal/upstream"
 )
 
@@ -36,22 +37,19 @@ type Options struct {
 
 // Server is a server from Run to its end.
 type Server struct {
-	log    *slog.Logger
-	stdout io.Writer
-	name   string
-	load   func() (*plan.Plan, error)
+	console
+	load func() (*plan.Plan, error)
 	clocks
 
 	entry     listen.Entry
 	parked    *listen.Parked
 	workers   registry
 	world     atomic.Pointer[world]
-	inherited inherited
+	inherited system.Inherited
 	secret    [16]byte // of DNS cookies, where the configuration has none
 	netSets   *netsets.Writer
-	rules     numbers // of rules, for the log
-	upstreams numbers // the same
-	outbox    upstream.Outbox
+	numbered
+	outbox upstream.Outbox
 
 	ticks ticks
 	ctx   context.Context // ends with the server
@@ -64,6 +62,16 @@ type Server struct {
 	management
 	reloads atomic.Uint64 // that succeeded
 }
+
+// console is where a server says what happens.
+type console struct {
+	log    *slog.Logger
+	stdout io.Writer
+	name   string // of the program
+}
+
+// numbered is what the query log has numbers for.
+type numbered struct{ rules, upstreams numbers }
 
 // clocks is the time.
 type clocks struct {
@@ -99,7 +107,7 @@ func Run(ctx context.Context, o Options, hup <-chan os.Signal) error {
 func newServer(o Options) *Server {
 	begin := time.Now()
 	s := &Server{
-		log: o.Log, stdout: o.Stdout, name: o.Name, load: o.Load,
+		console: console{log: o.Log, stdout: o.Stdout, name: o.Name}, load: o.Load,
 		clocks: clocks{clock: func() time.Duration { return time.Since(begin) }, wall: time.Now},
 		parked: listen.NewParked(o.Plan.Server.Parked), ticks: ticks{wake: make(chan struct{}, 1)},
 	}
@@ -112,9 +120,9 @@ func newServer(o Options) *Server {
 
 // serve runs a started server until ctx ends, and drains it within limit.
 func (s *Server) serve(ctx context.Context, hup <-chan os.Signal, limit time.Duration) {
-	notify("READY=1")
+	system.Notify("READY=1")
 	s.waitLoop(ctx, hup)
-	notify("STOPPING=1")
+	system.Notify("STOPPING=1")
 	s.stop(limit)
 }
 
@@ -130,7 +138,7 @@ func deadline(d time.Duration) time.Time { return time.Now().Add(d) }
 // is read. Queries and commands that come in while zones load wait in the
 // sockets' buffers.
 func (s *Server) start(ctx context.Context, p *plan.Plan) error {
-	s.inherited = takeInherited()
+	s.inherited = system.TakeInherited()
 	if err := s.probe(p); err != nil {
 		return err
 	}
@@ -141,10 +149,10 @@ func (s *Server) start(ctx context.Context, p *plan.Plan) error {
 		}
 		s.listeners = append(s.listeners, opened)
 	}
-	if err := s.inherited.unused(); err != nil {
+	if err := s.inherited.Unused(); err != nil {
 		return err
 	}
-	if err := dropPrivileges(p.Server.User, p.Server.Group); err != nil {
+	if err := system.DropPrivileges(p.Server.User, p.Server.Group); err != nil {
 		return err
 	}
 	if err := s.openManagement(p); err != nil {

@@ -91,7 +91,7 @@ func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(
 func (s *Server) compileWorld(w, old *world) error {
 	p := w.plan
 	run := &policy.Runner{Forks: w.engines.forks}
-	env := &act.Env{Zones: viewTables(p, w.zones), Identity: p.Server.ID, Version: p.Server.Version, Run: run, Match: &match.Env{Marks: &match.Marks{}}}
+	env := &act.Env{Zones: viewTables(p, w.zones), Chaos: act.Chaos{Identity: p.Server.ID, Version: p.Server.Version}, Run: run, Match: &match.Env{Marks: &match.Marks{}}}
 	env.Now, env.Log, env.Level2 = s.now, s.log, p.Level2
 	env.NewGroup, env.NewCache, env.Number = w.engines.newGroup, w.engines.newCache, s.upstreams.of
 	env.Metrics, env.NetSets, env.Made = &act.Metrics{}, s.netSets, &act.Made{}

@@ -82,3 +82,14 @@ type Program struct {
 // Set is all programs of a configuration. It is never changed; a reload makes a
 // new one.
 type Set struct{ Programs []Program }
+
+// NewFrame is the frame that the rule at work will leave, cleared; nil where there
+// is no room for it, and the rule fails.
+func NewFrame(r *serve.Request) *serve.Frame {
+	if r.Policy.Depth == serve.MaxFrames {
+		return nil
+	}
+	f := r.Policy.Frame()
+	f.A, f.B = 0, 0
+	return f
+}

@@ -1,6 +1,10 @@
 package upstream
 
-import "time"
+import (
+	"time"
+
+	"github.com/waymark-dns/waymark/internal/wheel"
+)
 
 // want is which try is to be made. The zero value is any server's, by its own
 // transport, in the usual way.
@@ -41,11 +45,11 @@ type attempt struct {
 func (g *Group) ask(x *Exchange, gen uint32, now time.Duration, w want) int {
 	var room [queryRoom]byte
 	for {
-		t := g.dice.throw()
+		t := g.dice.Throw()
 		if !x.enter(gen) {
 			return -1
 		}
-		a, msg := g.prepare(x, now, w, t.tie, room[:0]) // msg is not in a, which would put room on the heap
+		a, msg := g.prepare(x, now, w, t.Tie, room[:0]) // msg is not in a, which would put room on the heap
 		x.mu.Unlock()
 		if a.server == nil {
 			g.carryOn(x, gen, a.next, a.due)
@@ -88,7 +92,7 @@ func (g *Group) prepare(x *Exchange, now time.Duration, w want, tie uint32, room
 	a.slot = slot{x: x, sent: now, end: uint16(j.end), try: try, flags: w.flags(tcp, x.Bare > 0 && !bare)}
 	a.event = event{due: min(now+timeout, j.deadline), x: x, try: try, kind: tryDue}
 	if try == 0 && g.mayHedge(a.server) {
-		if at := now + max(time.Duration(a.server.p95.Load()), wheelStep); at < a.event.due {
+		if at := now + max(time.Duration(a.server.p95.Load()), wheel.Step); at < a.event.due {
 			a.event.last, a.event.due, a.event.kind = a.event.due, at, hedgeDue
 		}
 	}

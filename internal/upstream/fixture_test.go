@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/waymark-dns/waymark/internal/wheel"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
@@ -235,8 +236,8 @@ func newRig(t testing.TB, change func(*Config), servers ...*fake) *rig {
 
 // pass lets time go by, with a Tick every 10 ms.
 func (r *rig) pass(d time.Duration) {
-	for range d / wheelStep {
-		r.Tick(time.Duration(r.clock.Add(int64(wheelStep))))
+	for range d / wheel.Step {
+		r.Tick(time.Duration(r.clock.Add(int64(wheel.Step))))
 	}
 }
 
@@ -301,7 +302,7 @@ func (r *rig) retry() {
 		}
 		return n
 	}
-	for begin, before := r.now(), sent(); sent() == before; r.pass(wheelStep) {
+	for begin, before := r.now(), sent(); sent() == before; r.pass(wheel.Step) {
 		if r.now() > begin+time.Minute {
 			r.t.Fatal("it was not sent again")
 		}
@@ -316,22 +317,15 @@ func (r *rig) awaits(w *waiter, kind eventKind, i int) {
 }
 
 func (r *rig) onWheel(w *waiter, kind eventKind, i int) (found bool) {
-	for n := range r.wheel.shards {
-		s := &r.wheel.shards[n]
-		s.mu.Lock()
-		var all []event
-		for _, c := range s.slots {
-			c.each(func(e *event) { all = append(all, *e) })
-		}
-		s.mu.Unlock()
-		for _, e := range all {
-			switch {
-			case e.x != &w.Exchange || e.gen != w.gen.Load():
-			case e.kind != tryDue && e.kind != hedgeDue:
-				found = found || e.kind == kind
-			case e.line.waits(e.id, e.serial):
-				found = found || e.kind == kind && e.line.owner().index == i
-			}
+	var all []event
+	r.wheel.Each(func(e *event) { all = append(all, *e) })
+	for _, e := range all {
+		switch {
+		case e.x != &w.Exchange || e.gen != w.gen.Load():
+		case e.kind != tryDue && e.kind != hedgeDue:
+			found = found || e.kind == kind
+		case e.line.waits(e.id, e.serial):
+			found = found || e.kind == kind && e.line.owner().index == i
 		}
 	}
 	return found

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
+	"github.com/waymark-dns/waymark/internal/wheel"
 )
 
 // Group is servers that answer the same queries. All its methods may be called by
@@ -14,9 +17,9 @@ type Group struct {
 	cfg       Config
 	env       Env
 	servers   []*server
-	dice      *dice
+	dice      *egress.Dice
 	questions questions
-	wheel     wheel
+	wheel     wheel.Wheel[event]
 	mux       *mux
 	wg        sync.WaitGroup // of all goroutines; Close waits for it
 
@@ -43,7 +46,7 @@ func NewGroup(c Config, e Env) (*Group, error) {
 	if c.Race <= 0 {
 		c.Race = defaultRace
 	}
-	g := &Group{cfg: c, env: e, dice: newDice()}
+	g := &Group{cfg: c, env: e, dice: egress.NewDice()}
 	g.questions = questions{seed: maphash.MakeSeed(), exact: c.MixCase}
 	g.credit.Store(maxHedgeCredit)
 	for i, s := range c.Servers {
@@ -116,7 +119,7 @@ func (g *Group) askAndProbe(x *Exchange, gen uint32, now time.Duration, count ui
 	}
 	sl.flags = want{}.flags(s.cfg.TCP, opt)
 	e := event{due: now + s.timeout(0, s.cfg.TCP), kind: tryDue}
-	if s.send(msg, &sl, g.dice.throw(), &e) {
+	if s.send(msg, &sl, g.dice.Throw(), &e) {
 		g.add(&e)
 	}
 }
@@ -137,7 +140,7 @@ func (g *Group) takeCredit() bool {
 // flight always has an event there that leads to its end, so that Close finds all
 // of them: what comes too late for Close is ended here.
 func (g *Group) add(e *event) {
-	g.wheel.add(e)
+	g.wheel.Add(e, e.due, e.id^uint16(e.gen)>>1)
 	if !g.awake.Load() && g.awake.CompareAndSwap(false, true) {
 		g.env.Wake()
 	}
@@ -162,11 +165,11 @@ func (g *Group) Tick(now time.Duration) bool {
 	if g.env.Outbox != nil { // of those whose batch has not ended yet
 		g.env.Outbox.Flush()
 	}
-	for i := range g.wheel.shards {
-		s := &g.wheel.shards[i]
-		for list := s.take(now); list != nil; list = s.take(now) {
-			list.each(func(e *event) { g.look(e, now) })
-			s.release(list)
+	for i := range g.wheel.Shards() {
+		s := &g.wheel.Shards()[i]
+		for list := s.Take(now); list != nil; list = s.Take(now) {
+			list.Each(func(e *event) { g.look(e, now) })
+			s.Release(list)
 		}
 	}
 	g.ticking.Store(false)
@@ -179,7 +182,7 @@ func (g *Group) Tick(now time.Duration) bool {
 	return !g.idle() && g.awake.CompareAndSwap(false, true)
 }
 
-func (g *Group) idle() bool { return g.inFlight.Load() <= 0 && g.wheel.empty() }
+func (g *Group) idle() bool { return g.inFlight.Load() <= 0 && g.wheel.Empty() }
 
 // look does what an event stands for.
 func (g *Group) look(e *event, now time.Duration) {
@@ -229,11 +232,11 @@ func (g *Group) Close() error {
 	if !g.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	for i := range g.wheel.shards {
-		s := &g.wheel.shards[i]
-		for list := s.takeAny(); list != nil; list = s.takeAny() {
-			list.each(g.giveUp)
-			s.release(list)
+	for i := range g.wheel.Shards() {
+		s := &g.wheel.Shards()[i]
+		for list := s.TakeAny(); list != nil; list = s.TakeAny() {
+			list.Each(g.giveUp)
+			s.Release(list)
 		}
 	}
 	for _, s := range g.servers {

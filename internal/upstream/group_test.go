@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waymark-dns/waymark/internal/wheel"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
@@ -403,7 +404,7 @@ func (r *rig) storm(goroutines, each int, closing bool) {
 			case <-stop:
 				return
 			default:
-				r.pass(wheelStep)
+				r.pass(wheel.Step)
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
@@ -69,7 +70,7 @@ func proxied(c net.Conn) string {
 // A mark or a device that cannot be set is an error of the server, not silence.
 func TestLeaveByNoDevice(t *testing.T) {
 	f := newFake(t, answer)
-	r := newRig(t, func(c *Config) { c.Servers = []Server{{Addr: f.addr, Device: "no-such-device"}} })
+	r := newRig(t, func(c *Config) { c.Servers = []Server{{Addr: f.addr, Way: egress.Way{Device: "no-such-device"}}} })
 	w := newWaiter("www.example.")
 	r.Start(&w.Exchange)
 	r.pass(5 * time.Second)

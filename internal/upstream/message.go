@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
@@ -30,7 +31,7 @@ func stripOPT(q []byte) []byte {
 }
 
 // mixCase gives the letters of a name random case.
-func mixCase(name []byte, d *dice) {
+func mixCase(name []byte, d *egress.Dice) {
 	var bits uint64
 	left := 0
 	for i, c := range name {
@@ -38,7 +39,7 @@ func mixCase(name []byte, d *dice) {
 			continue
 		}
 		if left == 0 {
-			bits, left = d.throw().ids, 64
+			bits, left = d.Throw().IDs, 64
 		}
 		name[i] = c &^ byte(bits&1<<5)
 		bits >>= 1

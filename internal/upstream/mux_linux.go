@@ -2,28 +2,23 @@ package upstream
 
 import (
 	"errors"
-	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 )
 
 const (
-	maxReaders   = 4
-	eventBatch   = 64
-	socketBuffer = 256 << 10
-	readBatch    = 16
-	maxDatagram  = 1 << 16
-	portsTried   = 5
-	lowestPort   = 1024
+	maxReaders  = 4
+	eventBatch  = 64
+	readBatch   = 16
+	maxDatagram = 1 << 16
 )
 
 // mux reads all UDP sockets of a group with a fixed number of goroutines. Each of
@@ -159,7 +154,7 @@ func (r *reader) receive(k *socket, now time.Duration) {
 		k.mu.Unlock()
 		return
 	}
-	n, _, e := syscall.RawSyscall6(unix.SYS_RECVMMSG, uintptr(k.end.fd), uintptr(unsafe.Pointer(&r.in[0])), readBatch, unix.MSG_DONTWAIT, 0, 0)
+	n, _, e := syscall.RawSyscall6(unix.SYS_RECVMMSG, uintptr(k.end.sock.FD()), uintptr(unsafe.Pointer(&r.in[0])), readBatch, unix.MSG_DONTWAIT, 0, 0)
 	switch e {
 	case 0:
 	case unix.EAGAIN, unix.EINTR:
@@ -188,23 +183,22 @@ func (r *reader) receive(k *socket, now time.Duration) {
 
 // endpoint is the system's side of a socket.
 type endpoint struct {
-	fd     int
+	sock   egress.Socket
 	reader *reader
 	number uint32
-	whole  bool // the kernel, or the way out, does not cut messages
 }
 
 // open gives k a socket of its own on a random port, connected to the server.
 func (m *mux) open(k *socket) error {
 	d := m.group.dice
-	fd, err := newSocket(&k.server.cfg, d)
+	sock, err := k.server.cfg.Open(k.server.cfg.Addr, d)
 	if err != nil {
 		return err
 	}
-	r := m.readers[d.between(0, len(m.readers)-1)]
-	k.end = endpoint{fd: fd, reader: r}
+	r := m.readers[d.Between(0, len(m.readers)-1)]
+	k.end = endpoint{sock: sock, reader: r}
 	if err := r.watch(k); err != nil {
-		return errors.Join(err, unix.Close(fd))
+		return errors.Join(err, sock.Close())
 	}
 	return nil
 }
@@ -226,7 +220,7 @@ func (r *reader) watch(k *socket) error {
 	}
 	k.end.number = number
 	r.sockets[number] = k
-	err := unix.EpollCtl(r.epoll, unix.EPOLL_CTL_ADD, k.end.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(number)})
+	err := unix.EpollCtl(r.epoll, unix.EPOLL_CTL_ADD, k.end.sock.FD(), &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(number)})
 	if err != nil {
 		r.sockets[number] = nil
 		r.unused = append(r.unused, number)
@@ -249,103 +243,6 @@ func (r *reader) forget(number uint32, fd int) {
 
 // close is called once, when nobody uses the descriptor any more.
 func (e *endpoint) close() {
-	e.reader.forget(e.number, e.fd)
-	_ = unix.Close(e.fd)
-}
-
-// write sends one message.
-func (e *endpoint) write(msg []byte) error {
-	for {
-		_, _, err := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(e.fd), uintptr(unsafe.Pointer(&msg[0])), uintptr(len(msg)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-		switch err {
-		case 0:
-			return nil
-		case unix.EINTR:
-		default:
-			return asFull(err)
-		}
-	}
-}
-
-// asFull is errFull where the socket is as good as before.
-func asFull(err error) error {
-	switch err {
-	case unix.EAGAIN, unix.ENOBUFS, unix.ENOMEM, unix.EMSGSIZE:
-		return errFull
-	}
-	return err
-}
-
-// newSocket is a UDP socket on a random port, connected to a server.
-func newSocket(s *Server, d *dice) (int, error) {
-	addr := s.Addr
-	family, level, option, omit := unix.AF_INET, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_OMIT
-	if !addr.Addr().Unmap().Is4() {
-		family, level, option, omit = unix.AF_INET6, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_OMIT
-	}
-	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, os.NewSyscallError("socket", err)
-	}
-	// Buffers as large as the system allows. The path's MTU is ignored, so that
-	// nobody can lower it by forged messages.
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer)
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, socketBuffer)
-	_ = unix.SetsockoptInt(fd, level, option, omit)
-	to, err := sockaddr(addr)
-	if err == nil {
-		err = s.leaveBy(fd)
-	}
-	if err == nil {
-		err = bindSomewhere(fd, family, d)
-	}
-	if err == nil {
-		err = os.NewSyscallError("connect", unix.Connect(fd, to))
-	}
-	if err != nil {
-		return -1, errors.Join(err, unix.Close(fd))
-	}
-	return fd, nil
-}
-
-// bindSomewhere binds to a random port, or to one of the system's choice where
-// those tried are all taken.
-func bindSomewhere(fd, family int, d *dice) error {
-	for range portsTried {
-		if bind(fd, family, d.between(lowestPort, 65535)) == nil {
-			return nil
-		}
-	}
-	return os.NewSyscallError("bind", bind(fd, family, 0))
-}
-
-func bind(fd, family, port int) error {
-	if family == unix.AF_INET {
-		return unix.Bind(fd, &unix.SockaddrInet4{Port: port})
-	}
-	return unix.Bind(fd, &unix.SockaddrInet6{Port: port})
-}
-
-// sockaddr is addr as the system wants it. The zone of a link-local address is the
-// name or number of an interface.
-func sockaddr(addr netip.AddrPort) (unix.Sockaddr, error) {
-	ip := addr.Addr().Unmap()
-	if ip.Is4() {
-		return &unix.SockaddrInet4{Port: int(addr.Port()), Addr: ip.As4()}, nil
-	}
-	sa := &unix.SockaddrInet6{Port: int(addr.Port()), Addr: ip.As16()}
-	zone := ip.Zone()
-	if zone == "" {
-		return sa, nil
-	}
-	if n, err := strconv.ParseUint(zone, 10, 32); err == nil {
-		sa.ZoneId = uint32(n)
-		return sa, nil
-	}
-	i, err := net.InterfaceByName(zone)
-	if err != nil {
-		return nil, fmt.Errorf("finding the interface of %s: %w", addr, err)
-	}
-	sa.ZoneId = uint32(i.Index)
-	return sa, nil
+	e.reader.forget(e.number, e.sock.FD())
+	_ = e.sock.Close()
 }

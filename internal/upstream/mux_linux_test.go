@@ -51,7 +51,7 @@ func breakSocket(t testing.TB, k *socket) {
 	t.Helper()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := unix.Shutdown(k.end.fd, unix.SHUT_WR); err != nil {
+	if err := unix.Shutdown(k.end.sock.FD(), unix.SHUT_WR); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,9 +4,9 @@ package upstream
 
 import (
 	"errors"
-	"net"
-	"net/netip"
 	"sync"
+
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 )
 
 const (
@@ -43,17 +43,17 @@ func (m *mux) close() error {
 
 // endpoint is the system's side of a socket.
 type endpoint struct {
-	conn *net.UDPConn
+	sock egress.Socket
 	out  func(*endpoint) // takes the socket out of the mux
 }
 
 // open gives k a socket of its own on a random port, connected to the server.
 func (m *mux) open(k *socket) error {
-	conn, err := dialSomewhere(k.server.cfg.Addr, m.group.dice)
+	sock, err := k.server.cfg.Open(k.server.cfg.Addr, m.group.dice)
 	if err != nil {
 		return err
 	}
-	k.end = endpoint{conn: conn, out: func(*endpoint) {
+	k.end = endpoint{sock: sock, out: func(*endpoint) {
 		m.mu.Lock()
 		delete(m.sockets, k)
 		m.mu.Unlock()
@@ -61,7 +61,7 @@ func (m *mux) open(k *socket) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return errors.Join(ErrClosed, conn.Close())
+		return errors.Join(ErrClosed, sock.Close())
 	}
 	m.sockets[k] = struct{}{}
 	m.group.wg.Go(k.readLoop)
@@ -72,7 +72,7 @@ func (m *mux) open(k *socket) error {
 func (k *socket) readLoop() {
 	buf := make([]byte, readBuffer)
 	for {
-		n, err := k.end.conn.Read(buf)
+		n, err := k.end.sock.Read(buf)
 		now := k.server.group.env.Now()
 		k.mu.Lock()
 		if k.closed {
@@ -94,39 +94,5 @@ func (k *socket) readLoop() {
 // close is called once.
 func (e *endpoint) close() {
 	e.out(e)
-	_ = e.conn.Close()
-}
-
-// write sends one message.
-func (e *endpoint) write(msg []byte) error {
-	_, err := e.conn.Write(msg)
-	return err
-}
-
-// writeAll sends what has not been sent of g.
-func (e *endpoint) writeAll(g *gathered) error {
-	for ; g.done < len(g.ends); g.done++ {
-		if err := e.write(g.at(g.done)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dialSomewhere connects from a random port, or from one of the system's choice
-// where those tried are all taken.
-func dialSomewhere(addr netip.AddrPort, d *dice) (*net.UDPConn, error) {
-	network, local := "udp4", netip.IPv4Unspecified()
-	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
-	if !addr.Addr().Is4() {
-		network, local = "udp6", netip.IPv6Unspecified()
-	}
-	to := net.UDPAddrFromAddrPort(addr)
-	for range portsTried {
-		from := netip.AddrPortFrom(local, uint16(d.between(lowestPort, 65535)))
-		if conn, err := net.DialUDP(network, net.UDPAddrFromAddrPort(from), to); err == nil {
-			return conn, nil
-		}
-	}
-	return net.DialUDP(network, nil, to)
+	_ = e.sock.Close()
 }

@@ -3,10 +3,11 @@ package upstream
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 )
 
 // Outbox keeps the UDP queries of Exchanges with Gather until Flush, so that those
@@ -19,55 +20,6 @@ type Outbox struct {
 	mu   sync.Mutex // guards list
 	list []*socket
 	free []*socket // list before the last Flush, empty
-}
-
-// Limits of what one socket gathers: the kernel cuts one message into 64 at the
-// most, and takes less than 64 KiB.
-const (
-	maxGathered      = 64
-	maxGatheredBytes = 32 << 10
-)
-
-// gathered is the queries that a socket is to send, one behind the other.
-type gathered struct {
-	octets []byte
-	ends   []uint16 // of each query in octets
-	order  [maxGathered]uint8
-	done   int // how many have been sent, in that order
-}
-
-func (g *gathered) add(msg []byte) {
-	g.order[len(g.ends)] = uint8(len(g.ends))
-	g.octets = append(g.octets, msg...)
-	g.ends = append(g.ends, uint16(len(g.octets)))
-}
-
-// room tells whether another query of so many octets may be added.
-func (g *gathered) room(octets int) bool {
-	return len(g.ends) < maxGathered && len(g.octets)+octets <= maxGatheredBytes
-}
-
-// at is the query with that place in the order.
-func (g *gathered) at(i int) []byte {
-	n, start := g.order[i], uint16(0)
-	if n > 0 {
-		start = g.ends[n-1]
-	}
-	return g.octets[start:g.ends[n]]
-}
-
-func (g *gathered) clear() { g.octets, g.ends, g.done = g.octets[:0], g.ends[:0], 0 }
-
-// sort orders the queries, the longest first: which goes first is the same to
-// everybody, and those of one length can be one message.
-func (g *gathered) sort() {
-	size := func(n uint8) int {
-		if n == 0 {
-			return int(g.ends[0])
-		}
-		return int(g.ends[n] - g.ends[n-1])
-	}
-	slices.SortFunc(g.order[:len(g.ends)], func(a, b uint8) int { return size(b) - size(a) })
 }
 
 // add notes that k has something to send.
@@ -104,14 +56,14 @@ func (k *socket) gather(msg []byte, sl *slot, ids uint64) outcome {
 	switch {
 	case k.closed || k.retired || k.uses <= 0 || sl.sent >= k.expires:
 		return spent
-	case !k.out.room(len(msg)) || !k.table.put(sl, ids):
+	case !k.out.Room(len(msg)) || !k.table.put(sl, ids):
 		return full
 	}
 	binary.BigEndian.PutUint16(msg, sl.id)
-	if len(k.out.ends) == 0 {
+	if k.out.Len() == 0 {
 		k.server.group.env.Outbox.add(k)
 	}
-	k.out.add(msg)
+	k.out.Add(msg)
 	k.uses--
 	return sent
 }
@@ -123,16 +75,16 @@ func (k *socket) flush() {
 	s.filling.CompareAndSwap(k, nil)
 	k.mu.Lock()
 	if k.closed { // and has given up what waited on it
-		k.out.clear()
+		k.out.Clear()
 		k.mu.Unlock()
 		return
 	}
-	k.out.sort()
-	err := k.end.writeAll(&k.out)
-	if err != nil && !errors.Is(err, errFull) { // it may be of an earlier message, and is over then
-		err = k.end.writeAll(&k.out)
+	k.out.Sort()
+	err := k.end.sock.WriteBatch(&k.out)
+	if err != nil && !errors.Is(err, egress.ErrFull) { // it may be of an earlier message, and is over then
+		err = k.end.sock.WriteBatch(&k.out)
 	}
-	full := errors.Is(err, errFull)
+	full := errors.Is(err, egress.ErrFull)
 	var lost []slot
 	switch {
 	case full:
@@ -140,7 +92,7 @@ func (k *socket) flush() {
 	case err != nil:
 		lost = k.close()
 	}
-	k.out.clear()
+	k.out.Clear()
 	k.mu.Unlock()
 	if err == nil {
 		return
@@ -156,8 +108,8 @@ func (k *socket) flush() {
 // unsent takes the tries that have been gathered and not sent out of the table. k.mu
 // is held.
 func (k *socket) unsent() (lost []slot) {
-	for i := k.out.done; i < len(k.out.ends); i++ {
-		if at := k.table.find(binary.BigEndian.Uint16(k.out.at(i))); at >= 0 {
+	for i := k.out.Sent(); i < k.out.Len(); i++ {
+		if at := k.table.find(binary.BigEndian.Uint16(k.out.At(i))); at >= 0 {
 			lost = append(lost, k.table.slots[at])
 			k.table.remove(at)
 		}
@@ -167,11 +119,11 @@ func (k *socket) unsent() (lost []slot) {
 
 // gatherUDP gives the socket that will send the try when the batch ends, nil where
 // it has to be sent at once.
-func (s *server) gatherUDP(msg []byte, sl *slot, t throw) line {
+func (s *server) gatherUDP(msg []byte, sl *slot, t egress.Throw) line {
 	k := s.filling.Load()
 	for range placesTried {
 		if k == nil {
-			place := int(t.place % uint32(len(s.udp.places)))
+			place := int(t.Place % uint32(len(s.udp.places)))
 			if k = s.udp.places[place].Load(); k == nil || k.spentAt(sl.sent) {
 				if k = s.replace(place, k, sl.sent); k == nil {
 					return nil
@@ -179,7 +131,7 @@ func (s *server) gatherUDP(msg []byte, sl *slot, t throw) line {
 			}
 			s.filling.Store(k)
 		}
-		switch k.gather(msg, sl, t.ids) {
+		switch k.gather(msg, sl, t.IDs) {
 		case sent:
 			return k
 		case spent:

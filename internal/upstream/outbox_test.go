@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
@@ -33,12 +34,12 @@ func names(n int) []string {
 // What is gathered leaves when the batch ends, all of it, and every query is
 // answered; also where there are more than one message or one socket takes.
 func TestGather(t *testing.T) {
-	for _, n := range []int{1, 2, 5, maxGathered, 3*maxGathered + 7} {
+	for _, n := range []int{1, 2, 5, egress.MaxBatch, 3*egress.MaxBatch + 7} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			f := newFake(t, answer)
 			r := newRig(t, nil, f)
 			all := gatherWaiters(r, names(n)...)
-			if n <= maxGathered {
+			if n <= egress.MaxBatch {
 				f.unasked(t)
 			}
 			r.env.Outbox.Flush()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
@@ -50,7 +51,7 @@ type line interface {
 
 // send sends msg, which is s's question, and completes sl and e. It is false where
 // the server cannot be reached.
-func (s *server) send(msg []byte, sl *slot, t throw, e *event) bool {
+func (s *server) send(msg []byte, sl *slot, t egress.Throw, e *event) bool {
 	if s.group.cfg.MixCase {
 		mixCase(msg[wire.HeaderSize:sl.end-4], s.group.dice)
 	}

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/waymark-dns/waymark/internal/wheel"
 )
 
 // echo turns queries into responses, without allocation.
@@ -53,7 +55,7 @@ func TestAllocs(t *testing.T) {
 		round := func() {
 			r.Start(x)
 			<-done
-			r.pass(wheelStep)
+			r.pass(wheel.Step)
 		}
 		for range 2000 { // the pools grow
 			round()
@@ -73,7 +75,7 @@ func BenchmarkExchange(b *testing.B) {
 	stop := make(chan struct{})
 	ticker := sync.WaitGroup{}
 	ticker.Go(func() {
-		t := time.NewTicker(wheelStep)
+		t := time.NewTicker(wheel.Step)
 		defer t.Stop()
 		for {
 			select {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
@@ -136,7 +137,7 @@ func TestSpread(t *testing.T) {
 		ids[idOf(q.msg)] = true
 	}
 	for p := range ports {
-		if p < lowestPort {
+		if p < egress.LowestPort {
 			t.Errorf("port %d", p)
 		}
 		if p >= 32768 {

@@ -58,57 +58,6 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Events come in the first step that is not before their time, however the wheel
-// is turned.
-func TestWheel(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	var w wheel
-	now := 77 * time.Hour // long after it was made
-	waiting := map[uint32]time.Duration{}
-	serial := uint32(0)
-	for range 3000 {
-		for range rng.IntN(60) {
-			serial++
-			due := now + time.Duration(rng.IntN(12_000)-1000)*time.Millisecond
-			waiting[serial] = due
-			w.add(&event{due: due, serial: serial, id: uint16(rng.Uint32())})
-		}
-		last := now
-		switch rng.IntN(100) {
-		case 0:
-			now += time.Duration(rng.IntN(20)) * time.Second
-		default:
-			now += time.Duration(rng.IntN(30)) * time.Millisecond
-		}
-		for i := range w.shards {
-			s := &w.shards[i]
-			for list := s.take(now); list != nil; list = s.take(now) {
-				list.each(func(e *event) {
-					if e.due > now {
-						w.add(e)
-						return
-					}
-					if waiting[e.serial] != e.due {
-						t.Fatalf("event %d came twice", e.serial)
-					}
-					delete(waiting, e.serial)
-				})
-				s.release(list)
-			}
-		}
-		if now/wheelStep > last/wheelStep {
-			for n, due := range waiting {
-				if (max(due, last+wheelStep)+wheelStep-1)/wheelStep <= now/wheelStep && due <= now-wheelStep {
-					t.Fatalf("event %d is due since %v", n, now-due)
-				}
-			}
-		}
-		if w.empty() != (len(waiting) == 0) {
-			t.Fatalf("empty: %v with %d waiting", w.empty(), len(waiting))
-		}
-	}
-}
-
 func TestHealth(t *testing.T) {
 	const ms = time.Millisecond
 	var h health

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 )
 
 // Connections towards one server (RFC 7766 §6.2).
@@ -27,13 +29,13 @@ type connPool struct {
 
 // sendTCP gives the connection that the try was given to, nil where there is none.
 // It does not wait for the connection to be made.
-func (s *server) sendTCP(msg []byte, sl *slot, t throw) line {
+func (s *server) sendTCP(msg []byte, sl *slot, t egress.Throw) line {
 	for range placesTried {
 		c := s.connection(sl.flags&againTry != 0, sl.sent)
 		if c == nil {
 			return nil
 		}
-		if c.send(msg, sl, t.ids) == sent {
+		if c.send(msg, sl, t.IDs) == sent {
 			return c
 		}
 	}

@@ -93,7 +93,7 @@ func (c *conn) dialLoop() {
 func (s *Server) dial(ctx context.Context) (net.Conn, error) {
 	d := &net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
 		var err error
-		outer := raw.Control(func(fd uintptr) { err = s.leaveBy(int(fd)) })
+		outer := raw.Control(func(fd uintptr) { err = s.Take(int(fd)) })
 		return errors.Join(err, outer)
 	}}
 	if s.Socks5 == "" {

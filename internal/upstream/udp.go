@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
@@ -49,7 +50,7 @@ type socket struct {
 
 	mu      sync.Mutex // guards what follows; end is used by nobody once closed is set
 	end     endpoint
-	out     gathered
+	out     egress.Batch
 	table   table
 	expires time.Duration
 	uses    int // that are left
@@ -68,13 +69,9 @@ const (
 	broke
 )
 
-// errFull is the error of an endpoint whose buffers are full; it is as good as
-// before.
-var errFull = errors.New("no room to send")
-
 // sendUDP gives the socket that the try was sent from, nil where there is none.
-func (s *server) sendUDP(msg []byte, sl *slot, t throw) line {
-	place := int(t.place % uint32(len(s.udp.places)))
+func (s *server) sendUDP(msg []byte, sl *slot, t egress.Throw) line {
+	place := int(t.Place % uint32(len(s.udp.places)))
 	var used *socket // that is to be replaced
 	broken := 0
 	for range placesTried {
@@ -84,7 +81,7 @@ func (s *server) sendUDP(msg []byte, sl *slot, t throw) line {
 				return nil
 			}
 		}
-		switch k.send(msg, sl, t.ids) {
+		switch k.send(msg, sl, t.IDs) {
 		case sent:
 			return k
 		case spent:
@@ -106,8 +103,8 @@ func (s *server) sendUDP(msg []byte, sl *slot, t throw) line {
 // renew puts a new socket in the place of old and gives the one that stands there
 // then, nil where none can be opened.
 func (s *server) renew(place int, old *socket, now time.Duration) *socket {
-	k := &socket{server: s, uses: s.group.dice.between(minUses, maxUses)}
-	k.expires = now + time.Duration(s.group.dice.between(minAge*1000, maxAge*1000))*time.Millisecond
+	k := &socket{server: s, uses: s.group.dice.Between(minUses, maxUses)}
+	k.expires = now + time.Duration(s.group.dice.Between(minAge*1000, maxAge*1000))*time.Millisecond
 	if err := s.group.mux.open(k); err != nil {
 		s.broke(now)
 		return nil
@@ -134,14 +131,14 @@ func (k *socket) send(msg []byte, sl *slot, ids uint64) outcome {
 		return full
 	}
 	binary.BigEndian.PutUint16(msg, sl.id)
-	err := k.end.write(msg)
+	err := k.end.sock.Write(msg)
 	if err == nil {
 		k.uses--
 		k.mu.Unlock()
 		return sent
 	}
 	k.table.remove(k.table.find(sl.id))
-	if errors.Is(err, errFull) {
+	if errors.Is(err, egress.ErrFull) {
 		k.mu.Unlock()
 		return full
 	}

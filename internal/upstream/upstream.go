@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 )
 
 // How an exchange ends without a response.
@@ -82,9 +84,8 @@ type Server struct {
 	// each other only when there are 64.
 	Serial bool
 
-	Mark   int    // of its packets (SO_MARK), Linux only; 0 is none
-	Device string // the interface they leave by (SO_BINDTODEVICE), Linux only; empty is any
-	Socks5 string // address of a proxy for TCP; empty is none
+	egress.Way        // how its packets leave; Linux only
+	Socks5     string // address of a proxy for TCP; empty is none
 }
 
 // Select is how a group chooses the server to ask.

@@ -7,6 +7,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 	"github.com/waymark-dns/waymark/internal/serve"
 	"github.com/waymark-dns/waymark/internal/wire"
 	"github.com/waymark-dns/waymark/internal/zone"
@@ -48,7 +49,7 @@ func do(t *testing.T, a policy.Step, name string, class, typ uint16) (policy.Nex
 }
 
 func TestChaos(t *testing.T) {
-	a, err := kind(t, "chaos").Make(&Env{Identity: "ns1", Version: "2"}, "")
+	a, err := kind(t, "chaos").Make(&Env{Chaos: Chaos{Identity: "ns1", Version: "2"}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +95,12 @@ func TestChaos(t *testing.T) {
 // configured is not answered.
 func TestChaosTexts(t *testing.T) {
 	for size, want := range map[int]int{1: 1, 254: 254, 255: 255, 256: 255} {
-		_, m, _ := do(t, NewChaos(strings.Repeat("x", size), ""), "id.server.", dns.ClassCHAOS, dns.TypeTXT)
+		_, m, _ := do(t, step.NewChaos(strings.Repeat("x", size), ""), "id.server.", dns.ClassCHAOS, dns.TypeTXT)
 		if got := m.Answer[0].(*dns.TXT).Txt; len(got) != 1 || len(got[0]) != want {
 			t.Errorf("%d octets are answered as %q", size, got)
 		}
 	}
-	if next, m, _ := do(t, NewChaos("me", ""), "version.bind.", dns.ClassCHAOS, dns.TypeTXT); next != policy.Go || m != nil {
+	if next, m, _ := do(t, step.NewChaos("me", ""), "version.bind.", dns.ClassCHAOS, dns.TypeTXT); next != policy.Go || m != nil {
 		t.Errorf("a version that is not configured is answered: %v", m)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 )
 
 func TestArbitrary(t *testing.T) {
@@ -16,7 +17,7 @@ func TestArbitrary(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := mustObject(t, plainEnv(), "arbitrary", func(a *ArbitraryArgs) {
+	a := mustObject(t, plainEnv(), "arbitrary", func(a *step.ArbitraryArgs) {
 		a.Rules = []string{
 			"WWW.example. 60 IN A 192.0.2.1",
 			"hour.example. IN A 192.0.2.1",
@@ -67,7 +68,7 @@ func TestArbitrary(t *testing.T) {
 
 // What stands behind it changes the response and not the records.
 func TestArbitraryKeepsItsRecords(t *testing.T) {
-	a := mustObject(t, plainEnv(), "arbitrary", func(a *ArbitraryArgs) { a.Rules = []string{"www.example. 60 A 192.0.2.1"} })
+	a := mustObject(t, plainEnv(), "arbitrary", func(a *step.ArbitraryArgs) { a.Rules = []string{"www.example. 60 A 192.0.2.1"} })
 	rules := []policy.Rule{rule(a), rule(made(t, plainEnv(), "ttl", "5"))}
 	if m := done(t, asks(t, "www.example.", dns.TypeA), rules...); m.Answer[0].Header().Ttl != 5 {
 		t.Errorf("response\n%v", m)

@@ -84,7 +84,7 @@ func (a *Collector) Latency() (classes [len(LatencyBounds) + 1]uint64, sum uint6
 
 // Do is part of policy.Step.
 func (a *Collector) Do(r *serve.Request) policy.Next {
-	f := frame(r)
+	f := policy.NewFrame(r)
 	if f == nil {
 		return policy.Fail
 	}

@@ -18,7 +18,7 @@ func TestCollector(t *testing.T) {
 	a := rule(made(t, e, "metrics_collector", " home "))
 	c := a.Do.(*Collector)
 	respond := answers(t, wire.ServFail, 0)
-	takes := func(d time.Duration, end policy.Next) step {
+	takes := func(d time.Duration, end policy.Next) doing {
 		return func(r *serve.Request) policy.Next {
 			if got := c.Thread.Load(); got != 1 {
 				t.Errorf("%d queries on their way", got)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 	"github.com/waymark-dns/waymark/internal/serve"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -31,10 +32,10 @@ type ECSHandler struct {
 func newECSHandler(_ *Env, _ string, args *ECSHandlerArgs) (any, error) {
 	a := &ECSHandler{forward: args.Forward, send: args.Send}
 	var err error
-	if a.mask4, err = maskLength("mask4", args.Mask4, 24, 32); err != nil {
+	if a.mask4, err = step.MaskLength("mask4", args.Mask4, 24, 32); err != nil {
 		return nil, err
 	}
-	if a.mask6, err = maskLength("mask6", args.Mask6, 48, 128); err != nil {
+	if a.mask6, err = step.MaskLength("mask6", args.Mask6, 48, 128); err != nil {
 		return nil, err
 	}
 	if args.Preset != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 	"github.com/waymark-dns/waymark/internal/serve"
 )
 
@@ -93,11 +94,11 @@ func TestOptions(t *testing.T) {
 		{[]string{"10 12 8", "3"}, []uint16{10, 12, 8, 3}},
 	} {
 		r := asks(t, "www.example.", dns.TypeA)
-		var first Options
+		var first step.Options
 		for i, args := range c.args {
 			a := made(t, plainEnv(), "forward_edns0opt", args)
 			if i == 0 {
-				first = a.(Options)
+				first = a.(step.Options)
 			}
 			if next := a.(policy.Step).Do(r); next != policy.Go {
 				t.Errorf("next %d", next)

@@ -110,10 +110,10 @@ func checkError(t testing.TB, m *dns.Msg, want int) {
 	}
 }
 
-// step is a policy.Step that is a function.
-type step func(*serve.Request) policy.Next
+// doing is a policy.Step that is a function.
+type doing func(*serve.Request) policy.Next
 
-func (s step) Do(r *serve.Request) policy.Next { return s(r) }
+func (s doing) Do(r *serve.Request) policy.Next { return s(r) }
 
 // program is a set of one program.
 func program(rules ...policy.Rule) *policy.Set {

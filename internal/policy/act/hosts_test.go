@@ -8,6 +8,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 )
 
 func TestHosts(t *testing.T) {
@@ -16,7 +17,7 @@ func TestHosts(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := mustObject(t, plainEnv(), "hosts", func(a *HostsArgs) {
+	a := mustObject(t, plainEnv(), "hosts", func(a *step.HostsArgs) {
 		a.Entries = []string{
 			"v4.example 192.0.2.1 192.0.2.2",
 			"both.example 192.0.2.1 2001:db8::1",

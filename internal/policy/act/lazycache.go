@@ -107,7 +107,7 @@ func (a *LazyCache) key(r *serve.Request, k *cache.Key) {
 
 // Do is part of policy.Step.
 func (a *LazyCache) Do(r *serve.Request) policy.Next {
-	f := frame(r)
+	f := policy.NewFrame(r)
 	if f == nil {
 		return policy.Fail
 	}

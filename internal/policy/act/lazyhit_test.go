@@ -9,6 +9,7 @@ import (
 
 	"github.com/waymark-dns/waymark/internal/cache"
 	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 	"github.com/waymark-dns/waymark/internal/serve"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -32,7 +33,7 @@ func lazy(t *testing.T, between ...policy.Rule) (rules []policy.Rule, count *int
 	}
 	count = new(int)
 	answer := answers(t, 0, 0, "www.example. 60 IN A 192.0.2.1")
-	behind := step(func(r *serve.Request) policy.Next {
+	behind := doing(func(r *serve.Request) policy.Next {
 		if r.Out != nil {
 			return policy.Go
 		}
@@ -45,7 +46,7 @@ func lazy(t *testing.T, between ...policy.Rule) (rules []policy.Rule, count *int
 // What a cache gave is not kept again where a redirect behind it puts an alias in
 // front: it would be longer with each hit.
 func TestLazyHitRedirected(t *testing.T) {
-	to := mustObject(t, plainEnv(), "redirect", func(a *RedirectArgs) { a.Rules = []string{"old.example www.example"} })
+	to := mustObject(t, plainEnv(), "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"old.example www.example"} })
 	rules, count := lazy(t, rule(to))
 	for i, want := range []int{2, 3, 3, 3} { // a hit has the alias, and gets one more
 		m := done(t, asks(t, "old.example.", dns.TypeA), rules...)
@@ -89,7 +90,7 @@ func TestLazyRefreshRecursion(t *testing.T) {
 	t.Cleanup(func() { _ = made.(*LazyCache).Cache().Close() })
 	var asked []bool // with RD
 	answer := answers(t, 0, 0, "www.example. 60 IN A 192.0.2.1")
-	e.Run.Set = program(rule(made.(*LazyCache).Fuse()), rule(step(func(r *serve.Request) policy.Next {
+	e.Run.Set = program(rule(made.(*LazyCache).Fuse()), rule(doing(func(r *serve.Request) policy.Next {
 		asked = append(asked, r.Flags&wire.FlagRD != 0)
 		return answer(r)
 	})))

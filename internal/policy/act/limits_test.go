@@ -25,7 +25,7 @@ func two() *limit.Rate { return limit.NewRate(limit.RateConfig{PerSecond: 1, Bur
 
 // limited is a program of limits in front of something that answers.
 func limited(a *Limits, rcode wire.Rcode) *policy.Set {
-	return program(policy.Rule{Do: a, After: a}, policy.Rule{Do: step(func(r *serve.Request) policy.Next {
+	return program(policy.Rule{Do: a, After: a}, policy.Rule{Do: doing(func(r *serve.Request) policy.Next {
 		set := wire.RRset{Type: wire.TypeA, Class: wire.ClassIN, TTL: 60, Count: 1, RDATA: []byte{0, 4, 192, 0, 2, 1}}
 		if rcode == wire.NoError {
 			r.Reply.Flags |= wire.FlagAA

@@ -1,6 +1,9 @@
 package act
 
-import "github.com/waymark-dns/waymark/internal/policy"
+import (
+	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
+)
 
 // Arguments is an object that rules may give arguments: $tag arguments.
 type Arguments interface {
@@ -36,13 +39,15 @@ func ObjectKinds() []ObjectKind {
 		object("fallback", "asks a second program where the first fails or is late", FallbackArgs{}, makeFallback),
 		object("domain_set", "a set of names: expressions, files, other sets", DomainSetArgs{}, newDomainSet),
 		object("ip_set", "a set of addresses: prefixes, files, other sets", IPSetArgs{}, newIPSet),
-		object("hosts", "answers questions for addresses of names", HostsArgs{}, newHosts),
-		object("arbitrary", "answers with records", ArbitraryArgs{}, newArbitrary),
-		object("redirect", "asks for other names in place of some", RedirectArgs{}, newRedirect),
+		object("hosts", "answers questions for addresses of names", step.HostsArgs{}, alone(step.NewHosts)),
+		object("arbitrary", "answers with records", step.ArbitraryArgs{}, alone(step.NewArbitrary)),
+		object("redirect", "asks for other names in place of some", step.RedirectArgs{}, func(e *Env, _ string, args *step.RedirectArgs) (any, error) {
+			return step.NewRedirect(e.Match.Objects, args)
+		}),
 		object("ecs_handler", "passes on a subnet of the client (RFC 7871)", ECSHandlerArgs{Mask4: 24, Mask6: 48}, newECSHandler),
-		object("reverse_lookup", "remembers the names of addresses, and answers PTR questions with them", ReverseArgs{Size: 65536, TTL: 7200}, newReverse),
-		object("rate_limiter", "matches the queries of clients that are within a rate", RateLimiterArgs{QPS: 20, Burst: 40, Mask4: 32, Mask6: 48}, newRateLimiter),
-		object("sleep", "waits", SleepArgs{}, newSleep),
+		object("reverse_lookup", "remembers the names of addresses, and answers PTR questions with them", step.ReverseArgs{Size: 65536, TTL: 7200}, alone(step.NewReverse)),
+		object("rate_limiter", "matches the queries of clients that are within a rate", step.RateLimiterArgs{QPS: 20, Burst: 40, Mask4: 32, Mask6: 48}, alone(step.NewRateLimiter)),
+		object("sleep", "waits", step.SleepArgs{}, alone(step.NewSleep)),
 	}
 }
 
@@ -53,4 +58,9 @@ func object[A any](typ, doc string, def A, made func(e *Env, tag string, args *A
 		Args: func() any { a := def; return &a },
 		Make: func(e *Env, tag string, args any) (any, error) { return made(e, tag, args.(*A)) },
 	}
+}
+
+// alone is the making of an object that needs nothing but its arguments.
+func alone[A any](made func(args *A) (any, error)) func(*Env, string, *A) (any, error) {
+	return func(_ *Env, _ string, args *A) (any, error) { return made(args) }
 }

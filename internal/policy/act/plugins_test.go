@@ -9,6 +9,7 @@ import (
 
 	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/policy/match"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 	"github.com/waymark-dns/waymark/internal/serve"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -68,7 +69,7 @@ func rule(action any) policy.Rule {
 
 // answers is a step with a response of its own, records in each section, that does
 // not end the program.
-func answers(t testing.TB, rcode wire.Rcode, flags uint16, sections ...string) step {
+func answers(t testing.TB, rcode wire.Rcode, flags uint16, sections ...string) doing {
 	t.Helper()
 	m := new(dns.Msg)
 	m.SetQuestion("www.example.", dns.TypeA)
@@ -176,20 +177,20 @@ func TestRefusedArguments(t *testing.T) {
 	}
 	e := plainEnv()
 	for name, err := range map[string]error{
-		"hosts entry":       second(objectOf(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{"a.example 192.0.2"} })),
-		"hosts empty entry": second(objectOf(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{" "} })),
-		"hosts kind":        second(objectOf(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{"x:a 192.0.2.1"} })),
-		"hosts file":        second(objectOf(t, e, "hosts", func(a *HostsArgs) { a.Files = []string{"/nonexistent"} })),
-		"arbitrary rule":    second(objectOf(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Rules = []string{"a. A x"} })),
-		"arbitrary name":    second(objectOf(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Rules = []string{"a A 192.0.2.1"} })),
-		"arbitrary include": second(objectOf(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Rules = []string{"$INCLUDE /etc/hostname"} })),
-		"arbitrary file":    second(objectOf(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Files = []string{"/nonexistent"} })),
-		"redirect one":      second(objectOf(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"a.example"} })),
-		"redirect three":    second(objectOf(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"a.example b.example c"} })),
-		"redirect name":     second(objectOf(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"a.example b..example"} })),
-		"rate mask4":        second(objectOf(t, e, "rate_limiter", func(a *RateLimiterArgs) { a.Mask4 = 33 })),
-		"rate mask6":        second(objectOf(t, e, "rate_limiter", func(a *RateLimiterArgs) { a.Mask6 = -1 })),
-		"sleep":             second(objectOf(t, e, "sleep", func(a *SleepArgs) { a.Duration = -1 })),
+		"hosts entry":       second(objectOf(t, e, "hosts", func(a *step.HostsArgs) { a.Entries = []string{"a.example 192.0.2"} })),
+		"hosts empty entry": second(objectOf(t, e, "hosts", func(a *step.HostsArgs) { a.Entries = []string{" "} })),
+		"hosts kind":        second(objectOf(t, e, "hosts", func(a *step.HostsArgs) { a.Entries = []string{"x:a 192.0.2.1"} })),
+		"hosts file":        second(objectOf(t, e, "hosts", func(a *step.HostsArgs) { a.Files = []string{"/nonexistent"} })),
+		"arbitrary rule":    second(objectOf(t, e, "arbitrary", func(a *step.ArbitraryArgs) { a.Rules = []string{"a. A x"} })),
+		"arbitrary name":    second(objectOf(t, e, "arbitrary", func(a *step.ArbitraryArgs) { a.Rules = []string{"a A 192.0.2.1"} })),
+		"arbitrary include": second(objectOf(t, e, "arbitrary", func(a *step.ArbitraryArgs) { a.Rules = []string{"$INCLUDE /etc/hostname"} })),
+		"arbitrary file":    second(objectOf(t, e, "arbitrary", func(a *step.ArbitraryArgs) { a.Files = []string{"/nonexistent"} })),
+		"redirect one":      second(objectOf(t, e, "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"a.example"} })),
+		"redirect three":    second(objectOf(t, e, "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"a.example b.example c"} })),
+		"redirect name":     second(objectOf(t, e, "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"a.example b..example"} })),
+		"rate mask4":        second(objectOf(t, e, "rate_limiter", func(a *step.RateLimiterArgs) { a.Mask4 = 33 })),
+		"rate mask6":        second(objectOf(t, e, "rate_limiter", func(a *step.RateLimiterArgs) { a.Mask6 = -1 })),
+		"sleep":             second(objectOf(t, e, "sleep", func(a *step.SleepArgs) { a.Duration = -1 })),
 		"ecs mask4":         second(objectOf(t, e, "ecs_handler", func(a *ECSHandlerArgs) { a.Mask4 = 33 })),
 		"ecs preset":        second(objectOf(t, e, "ecs_handler", func(a *ECSHandlerArgs) { a.Preset = "192.0.2.0/24" })),
 		"domain_set kind":   second(objectOf(t, e, "domain_set", func(a *DomainSetArgs) { a.Exps = []string{"x:a"} })),
@@ -225,9 +226,9 @@ func TestPluginAllocations(t *testing.T) {
 	e := plainEnv()
 	e.Now = func() time.Duration { return time.Second }
 	address := answers(t, wire.NoError, 0, "www.example. 60 IN A 192.0.2.1\nwww.example. 60 IN AAAA 2001:db8::1")
-	taught := mustObject(t, e, "reverse_lookup", func(a *ReverseArgs) { a.HandlePTR = true })
+	taught := mustObject(t, e, "reverse_lookup", func(a *step.ReverseArgs) { a.HandlePTR = true })
 	done(t, asks(t, "www.example.", dns.TypeA), rule(taught), rule(answers(t, wire.NoError, 0, "www.example. 60 IN A 192.0.2.1")))
-	limiter := mustObject(t, e, "rate_limiter", func(*RateLimiterArgs) {}).(policy.Matcher)
+	limiter := mustObject(t, e, "rate_limiter", func(*step.RateLimiterArgs) {}).(policy.Matcher)
 	for _, c := range []struct {
 		name   string
 		qname  string
@@ -236,19 +237,19 @@ func TestPluginAllocations(t *testing.T) {
 		answer int // records in the answer
 	}{
 		{"black_hole", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "black_hole", "192.0.2.1 192.0.2.2"))}, 2},
-		{"hosts", "www.example.", dns.TypeA, []policy.Rule{rule(mustObject(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{"keyword:www 192.0.2.1"} }))}, 1},
-		{"hosts, other family", "www.example.", dns.TypeAAAA, []policy.Rule{rule(mustObject(t, e, "hosts", func(a *HostsArgs) { a.Entries = []string{"www.example 192.0.2.1"} }))}, 0},
-		{"arbitrary", "www.example.", dns.TypeMX, []policy.Rule{rule(mustObject(t, e, "arbitrary", func(a *ArbitraryArgs) { a.Rules = []string{"www.example. MX 10 mail.example."} }))}, 1},
+		{"hosts", "www.example.", dns.TypeA, []policy.Rule{rule(mustObject(t, e, "hosts", func(a *step.HostsArgs) { a.Entries = []string{"keyword:www 192.0.2.1"} }))}, 1},
+		{"hosts, other family", "www.example.", dns.TypeAAAA, []policy.Rule{rule(mustObject(t, e, "hosts", func(a *step.HostsArgs) { a.Entries = []string{"www.example 192.0.2.1"} }))}, 0},
+		{"arbitrary", "www.example.", dns.TypeMX, []policy.Rule{rule(mustObject(t, e, "arbitrary", func(a *step.ArbitraryArgs) { a.Rules = []string{"www.example. MX 10 mail.example."} }))}, 1},
 		{"ttl", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "black_hole", "192.0.2.1")), rule(made(t, e, "ttl", "5-60"))}, 1},
 		{"drop_resp", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "black_hole", "192.0.2.1")), rule(made(t, e, "drop_resp", ""))}, 0},
-		{"rate_limiter", "www.example.", dns.TypeA, []policy.Rule{{If: []policy.Matcher{match.Not{Matcher: limiter}}, Do: Reject{wire.Refused}}}, 0},
+		{"rate_limiter", "www.example.", dns.TypeA, []policy.Rule{{If: []policy.Matcher{match.Not{Matcher: limiter}}, Do: step.Reject{Rcode: wire.Refused}}}, 0},
 		{"query_summary, debug_print, without a log", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "query_summary", "")), rule(made(t, e, "debug_print", "")), rule(made(t, e, "black_hole", "192.0.2.1"))}, 1},
 		{"metrics_collector", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "metrics_collector", "a")), rule(made(t, e, "black_hole", "192.0.2.1"))}, 1},
 		{"forward_edns0opt, ecs", "www.example.", dns.TypeA, []policy.Rule{rule(made(t, e, "forward_edns0opt", "10")), rule(made(t, e, "ecs", "192.0.2.1"))}, 0},
 		{"ecs_handler", "www.example.", dns.TypeA, []policy.Rule{rule(mustObject(t, e, "ecs_handler", func(a *ECSHandlerArgs) { a.Forward, a.Send = true, true }))}, 0},
 		{"reverse_lookup, PTR", ptr1, dns.TypePTR, []policy.Rule{rule(taught)}, 1},
 		{"reverse_lookup, again", "www.example.", dns.TypeA, []policy.Rule{rule(taught), rule(address)}, 2},
-		{"redirect", "www.example.", dns.TypeA, []policy.Rule{rule(mustObject(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"www.example b.example"} })), rule(made(t, e, "black_hole", "192.0.2.1"))}, 2},
+		{"redirect", "www.example.", dns.TypeA, []policy.Rule{rule(mustObject(t, e, "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"www.example b.example"} })), rule(made(t, e, "black_hole", "192.0.2.1"))}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set := program(c.rules...)

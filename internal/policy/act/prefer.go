@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 	"github.com/waymark-dns/waymark/internal/serve"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -27,7 +28,7 @@ const (
 
 func makePrefer(typ, other uint16) func(*Env, string) (any, error) {
 	return func(e *Env, _ string) (any, error) {
-		return &Prefer{Type: typ, Other: other, run: e.Run, now: e.Now, known: newRecent(preferNames, preferLife), nodata: nodataSOA()}, nil
+		return &Prefer{Type: typ, Other: other, run: e.Run, now: e.Now, known: newRecent(preferNames, preferLife), nodata: step.NodataSOA()}, nil
 	}
 }
 
@@ -38,7 +39,7 @@ func (a *Prefer) Start(r *serve.Request) policy.Next {
 		r.Pending = nil
 		return d.finish(r)
 	}
-	f := frame(r)
+	f := policy.NewFrame(r)
 	if f == nil {
 		return policy.Fail
 	}

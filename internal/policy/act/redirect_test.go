@@ -8,18 +8,19 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 	"github.com/waymark-dns/waymark/internal/serve"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
 // echo answers A questions with an address of the name that is asked for by then.
-func echo(t testing.TB, want string) step {
+func echo(t testing.TB, want string) doing {
 	return func(r *serve.Request) policy.Next {
 		if got := r.Ask.Name.String(); got != want || r.Ask.Labels.Hash[0] != wire.HashName(r.Ask.Name) {
 			t.Errorf("asked for %s, want %s", got, want)
 		}
 		set := wire.RRset{Type: wire.TypeA, Class: wire.ClassIN, TTL: 60}
-		appendRecord(&set, []byte{192, 0, 2, 1})
+		set.Count, set.RDATA = 1, []byte{0, 4, 192, 0, 2, 1}
 		r.Empty()
 		r.Reply.Add(wire.Answer, r.Ask.Name, &set, nil)
 		r.Reply.Flags |= wire.FlagRA | wire.FlagAD
@@ -47,7 +48,7 @@ func TestRedirect(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# from to\nfile.example target.example # one more\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := mustObject(t, plainEnv(), "redirect", func(a *RedirectArgs) {
+	a := mustObject(t, plainEnv(), "redirect", func(a *step.RedirectArgs) {
 		a.Rules = []string{"www.example Target.example", "domain:below.example target.example.", "twice.example a.example", "twice.example b.example"}
 		a.Files = []string{file}
 	})
@@ -80,7 +81,7 @@ func TestRedirect(t *testing.T) {
 
 // Other sections, the code, and a response without records pass too.
 func TestRedirectKeeps(t *testing.T) {
-	a := rule(mustObject(t, plainEnv(), "redirect", func(a *RedirectArgs) { a.Rules = []string{"www.example target.example"} }))
+	a := rule(mustObject(t, plainEnv(), "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"www.example target.example"} }))
 	m := done(t, asks(t, "www.example.", dns.TypeA), a, rule(answers(t, wire.NXDomain, 0, "", "example. 60 IN NS ns.example.", "ns.example. 60 IN A 192.0.2.53")))
 	if section(m.Answer) != "www.example. 1 IN CNAME target.example." || section(m.Ns) != "example. 60 IN NS ns.example." ||
 		section(m.Extra) != "ns.example. 60 IN A 192.0.2.53" || m.Rcode != dns.RcodeNameError {
@@ -90,10 +91,10 @@ func TestRedirectKeeps(t *testing.T) {
 
 // The name is the client's again where nobody answers, and where a rule fails.
 func TestRedirectRestores(t *testing.T) {
-	a := rule(mustObject(t, plainEnv(), "redirect", func(a *RedirectArgs) { a.Rules = []string{"www.example target.example"} }))
+	a := rule(mustObject(t, plainEnv(), "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"www.example target.example"} }))
 	for rcode, end := range map[int]policy.Next{dns.RcodeRefused: policy.Go, dns.RcodeServerFailure: policy.Fail} {
 		r := asks(t, "www.example.", dns.TypeA)
-		m := done(t, r, rule(askedFor{t, "www.example."}), a, rule(step(func(*serve.Request) policy.Next { return end })))
+		m := done(t, r, rule(askedFor{t, "www.example."}), a, rule(doing(func(*serve.Request) policy.Next { return end })))
 		if m.Rcode != rcode || len(m.Answer) != 0 {
 			t.Errorf("response\n%v", m)
 		}
@@ -106,9 +107,9 @@ func TestRedirectRestores(t *testing.T) {
 // One redirect behind another, of another object: each is an alias of its own.
 func TestRedirectTwice(t *testing.T) {
 	e := plainEnv()
-	one := mustObject(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"www.example one.example", "other.example x.example"} })
+	one := mustObject(t, e, "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"www.example one.example", "other.example x.example"} })
 	e.Match.Objects["one"] = one
-	two := mustObject(t, e, "redirect", func(a *RedirectArgs) { a.Rules = []string{"one.example two.example"} })
+	two := mustObject(t, e, "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"one.example two.example"} })
 	m := done(t, asks(t, "www.example.", dns.TypeA), rule(askedFor{t, "www.example."}), rule(one), rule(askedFor{t, "one.example."}), rule(two), rule(two), rule(echo(t, "two.example.")))
 	want := "www.example. 1 IN CNAME one.example.\none.example. 1 IN CNAME two.example.\ntwo.example. 60 IN A 192.0.2.1"
 	if got := section(m.Answer); got != want {
@@ -118,12 +119,13 @@ func TestRedirectTwice(t *testing.T) {
 
 // The request may move to memory of its own in between, and the response outgrow it.
 func TestRedirectDetached(t *testing.T) {
-	a := rule(mustObject(t, plainEnv(), "redirect", func(a *RedirectArgs) { a.Rules = []string{"www.example target.example"} }))
+	a := rule(mustObject(t, plainEnv(), "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"www.example target.example"} }))
 	const records = 47 // what there is room for, but not with an alias
 	wait := policy.Rule{Start: starter(func(r *serve.Request) policy.Next {
 		set := wire.RRset{Type: wire.TypeA, Class: wire.ClassIN, TTL: 60}
 		for i := range byte(records) {
-			appendRecord(&set, []byte{192, 0, 2, i})
+			set.Count++
+			set.RDATA = append(set.RDATA, 0, 4, 192, 0, 2, i)
 		}
 		if !r.Reply.Add(wire.Answer, r.Ask.Name, &set, nil) {
 			t.Error("there is no room for the records alone")
@@ -156,7 +158,7 @@ func (s starter) Start(r *serve.Request) policy.Next { return s(r) }
 
 // Wrappers nest to a bound; beyond it the request fails, and panics nowhere.
 func TestRedirectTooDeep(t *testing.T) {
-	a := rule(mustObject(t, plainEnv(), "redirect", func(a *RedirectArgs) { a.Rules = []string{"www.example target.example"} }))
+	a := rule(mustObject(t, plainEnv(), "redirect", func(a *step.RedirectArgs) { a.Rules = []string{"www.example target.example"} }))
 	var rules []policy.Rule
 	for range serve.MaxFrames {
 		rules = append(rules, rule(askedFor{t, "www.example."}))

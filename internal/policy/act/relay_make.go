@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/waymark-dns/waymark/internal/upstream"
+	"github.com/waymark-dns/waymark/internal/upstream/egress"
 )
 
 // RelayArgs is the configuration of a forward object.
@@ -123,7 +124,7 @@ func (a *RelayArgs) withTags(tags string) (some []RelayServer, err error) {
 // relayServer reads one upstream. Its address is an IP address; what is to be
 // dialled may be another.
 func relayServer(u RelayServer, a *RelayArgs) (upstream.Server, error) {
-	s := upstream.Server{Name: u.Addr, Mark: or(u.SoMark, a.SoMark), Device: or(u.BindToDevice, a.BindToDevice)}
+	s := upstream.Server{Name: u.Addr, Way: egress.Way{Mark: or(u.SoMark, a.SoMark), Device: or(u.BindToDevice, a.BindToDevice)}}
 	scheme, rest, ok := strings.Cut(u.Addr, "://")
 	if !ok {
 		scheme, rest = "udp", u.Addr

@@ -8,6 +8,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/waymark-dns/waymark/internal/policy"
+	"github.com/waymark-dns/waymark/internal/policy/step"
 	"github.com/waymark-dns/waymark/internal/serve"
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -23,7 +24,7 @@ func (w *goesOn) Wake() { w.done <- w.set.Start(w.r) }
 
 func TestSleep(t *testing.T) {
 	object := func(ms int) any {
-		return mustObject(t, plainEnv(), "sleep", func(a *SleepArgs) { a.Duration = ms })
+		return mustObject(t, plainEnv(), "sleep", func(a *step.SleepArgs) { a.Duration = ms })
 	}
 	for _, c := range []struct {
 		name   string

@@ -150,7 +150,7 @@ func (s *site) landed() {
 
 // expire makes the policy think that there is something expired, which is gone when
 // it is wanted.
-var expire = policy.Rule{Do: step(func(r *serve.Request) policy.Next {
+var expire = policy.Rule{Do: doing(func(r *serve.Request) policy.Next {
 	r.Expired = true
 	return policy.Go
 })}

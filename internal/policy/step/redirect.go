@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"errors"
@@ -41,8 +41,10 @@ type target struct {
 
 const aliasTTL = 1
 
-func newRedirect(e *Env, _ string, args *RedirectArgs) (any, error) {
-	a := &Redirect{targets: targetsOf(e)}
+// NewRedirect makes a redirect. others is the objects that the configuration has
+// made so far.
+func NewRedirect(others map[string]any, args *RedirectArgs) (any, error) {
+	a := &Redirect{targets: targetsOf(others)}
 	a.scratch.New = func() any { return new([]byte) }
 	var err error
 	a.names, err = readValues(args.Rules, args.Files, func(words []string) (uint32, error) {
@@ -58,9 +60,9 @@ func newRedirect(e *Env, _ string, args *RedirectArgs) (any, error) {
 	return a, err
 }
 
-// targetsOf is what the redirects that are made already have, or a new list.
-func targetsOf(e *Env) *targets {
-	for _, o := range e.Match.Objects {
+// targetsOf is what the redirects among others have, or a new list.
+func targetsOf(others map[string]any) *targets {
+	for _, o := range others {
 		if other, ok := o.(*Redirect); ok {
 			return other.targets
 		}
@@ -86,7 +88,7 @@ func (t *targets) number(name wire.Name) uint32 {
 // asked for before and of the new one, each plus one; 0 is the client's question,
 // and no target.
 func (a *Redirect) Do(r *serve.Request) policy.Next {
-	f := frame(r)
+	f := policy.NewFrame(r)
 	if f == nil {
 		return policy.Fail
 	}
@@ -104,17 +106,6 @@ func (a *Redirect) Do(r *serve.Request) policy.Next {
 	to := a.targets.all[n]
 	r.Ask.Name, r.Ask.Labels = to.name, &to.labels
 	return policy.Go
-}
-
-// frame is the frame that the rule at work will leave, cleared; nil where there is
-// no room for it, and the rule fails.
-func frame(r *serve.Request) *serve.Frame {
-	if r.Policy.Depth == serve.MaxFrames {
-		return nil
-	}
-	f := r.Policy.Frame()
-	f.A, f.B = 0, 0
-	return f
 }
 
 // After is part of policy.Finisher.

@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"fmt"
@@ -18,14 +18,16 @@ type SleepArgs struct {
 // Sleep waits before the next rule.
 type Sleep struct{ time time.Duration }
 
-func newSleep(_ *Env, _ string, args *SleepArgs) (any, error) {
+// NewSleep makes a step of a configuration of its own.
+func NewSleep(args *SleepArgs) (any, error) {
 	if args.Duration < 0 {
 		return nil, fmt.Errorf("reading duration %d: it is below 0", args.Duration)
 	}
 	return &Sleep{time.Duration(args.Duration) * time.Millisecond}, nil
 }
 
-func makeSleep(_ *Env, args string) (any, error) {
+// ParseSleep makes a step that waits so many milliseconds.
+func ParseSleep(args string) (any, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(args))
 	if err != nil {
 		return nil, fmt.Errorf("reading milliseconds: %w", err)

@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"bytes"
@@ -35,7 +35,8 @@ type arbitrarySet struct {
 	set   wire.RRset
 }
 
-func newArbitrary(_ *Env, _ string, args *ArbitraryArgs) (any, error) {
+// NewArbitrary reads the records of a configuration.
+func NewArbitrary(args *ArbitraryArgs) (any, error) {
 	a := &Arbitrary{map[arbitraryKey][]arbitrarySet{}}
 	read := func(name, text string) error {
 		return zonefile.ReadText(name, text, zonefile.Options{Classes: true}, a.add)

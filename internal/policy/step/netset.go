@@ -1,8 +1,6 @@
-package act
+package step
 
 import (
-	"errors"
-
 	"github.com/waymark-dns/waymark/internal/netsets"
 	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/policy/match"
@@ -37,23 +35,4 @@ func (a NetSet) Do(r *serve.Request) policy.Next {
 		}
 	}
 	return policy.Go
-}
-
-// errNoNetSets is a server without a writer, which only some ways to run one have.
-var errNoNetSets = errors.New("nothing here writes to sets of the kernel")
-
-// makeNetSet is the Make of an action whose targets parse reads.
-func makeNetSet(parse func(args string) ([]netsets.Target, error)) func(*Env, string) (any, error) {
-	return func(e *Env, args string) (any, error) {
-		targets, err := parse(args)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(targets) == 0:
-			return nil, nil
-		case e.NetSets == nil:
-			return nil, errNoNetSets
-		}
-		return NetSet{e.NetSets, targets}, nil
-	}
 }

@@ -1,4 +1,7 @@
-package app
+// Package system is what the operating system and its service manager do for a
+// server: sockets that were opened beforehand, news of its state, another user with
+// fewer rights. It knows nothing of DNS; internal/app calls it.
+package system
 
 import (
 	"fmt"
@@ -12,18 +15,18 @@ import (
 // firstInherited is the first descriptor that systemd passes (sd_listen_fds(3)).
 const firstInherited = 3
 
-// inherited is the sockets that the service manager opened for us, by what they
-// listen on, in the form of plan.Listen.String.
-type inherited struct {
-	udp map[string][]net.PacketConn
-	tcp map[string]net.Listener
+// Inherited is the sockets that the service manager opened for us, by what they
+// listen on, such as "udp://127.0.0.1:53". Who takes one out of a map owns it.
+type Inherited struct {
+	UDP map[string][]net.PacketConn
+	TCP map[string]net.Listener
 	err error // of a descriptor that is no socket of ours
 }
 
-// takeInherited takes the sockets over. The variables that told of them are
+// TakeInherited takes the sockets over. The variables that told of them are
 // removed, so that no child takes them for its own.
-func takeInherited() inherited {
-	in := inherited{udp: map[string][]net.PacketConn{}, tcp: map[string]net.Listener{}}
+func TakeInherited() Inherited {
+	in := Inherited{UDP: map[string][]net.PacketConn{}, TCP: map[string]net.Listener{}}
 	pid, _ := strconv.Atoi(os.Getenv("LISTEN_PID"))
 	count, _ := strconv.Atoi(os.Getenv("LISTEN_FDS"))
 	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
@@ -39,19 +42,19 @@ func takeInherited() inherited {
 }
 
 // take takes one descriptor over; f is closed, since net works on a copy.
-func (in *inherited) take(f *os.File) {
+func (in *Inherited) take(f *os.File) {
 	defer f.Close()
 	if conn, err := net.FilePacketConn(f); err == nil {
 		if addr, ok := conn.LocalAddr().(*net.UDPAddr); ok {
 			key := "udp://" + plainAddr(addr.AddrPort()).String()
-			in.udp[key] = append(in.udp[key], conn)
+			in.UDP[key] = append(in.UDP[key], conn)
 			return
 		}
 		_ = conn.Close()
 	} else if l, err := net.FileListener(f); err == nil {
 		addr, ok := l.Addr().(*net.TCPAddr)
-		if ok && in.tcp["tcp://"+plainAddr(addr.AddrPort()).String()] == nil {
-			in.tcp["tcp://"+plainAddr(addr.AddrPort()).String()] = l
+		if ok && in.TCP["tcp://"+plainAddr(addr.AddrPort()).String()] == nil {
+			in.TCP["tcp://"+plainAddr(addr.AddrPort()).String()] = l
 			return
 		}
 		_ = l.Close()
@@ -64,13 +67,13 @@ func plainAddr(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-// unused is an error where a socket was passed that no listener wants.
-func (in *inherited) unused() error {
+// Unused is an error where a socket was passed that no listener wants.
+func (in *Inherited) Unused() error {
 	var keys []string
-	for key := range in.udp {
+	for key := range in.UDP {
 		keys = append(keys, key)
 	}
-	for key := range in.tcp {
+	for key := range in.TCP {
 		keys = append(keys, key)
 	}
 	if len(keys) > 0 {

@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"net/netip"
@@ -39,7 +39,8 @@ type reverseSlot struct {
 
 const ptrTTL = 5
 
-func newReverse(_ *Env, _ string, args *ReverseArgs) (any, error) {
+// NewReverse makes a step that remembers nothing yet.
+func NewReverse(args *ReverseArgs) (any, error) {
 	return &Reverse{
 		ptr: args.HandlePTR, ttl: uint32(positive(args.TTL, 7200)), size: positive(args.Size, 65536),
 		place: map[[16]byte]uint32{},
@@ -103,13 +104,23 @@ func (a *Reverse) After(r *serve.Request, _ *serve.Frame) {
 			continue
 		}
 		setTTL(r.Out, &rec, min(rec.TTL, a.ttl))
-		a.keep(addr.As16(), r.Ask.Name, r.At+time.Duration(a.ttl)*time.Second)
+		a.Keep(addr, r.Ask.Name, r.At+time.Duration(a.ttl)*time.Second)
 	}
 }
 
-func (a *Reverse) keep(addr [16]byte, name wire.Name, ends time.Duration) {
+// Len is how many addresses are remembered.
+func (a *Reverse) Len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return len(a.place)
+}
+
+// Keep remembers the name of an address until ends. Where there is no room, the
+// address that was new the longest ago goes. name is copied.
+func (a *Reverse) Keep(address netip.Addr, name wire.Name, ends time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	addr := address.As16()
 	n, ok := a.place[addr]
 	if !ok {
 		n = a.next

@@ -1,4 +1,4 @@
-package app
+package system
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineTime is CLOCK_MONOTONIC, which systemd compares with its own.
-func machineTime() time.Duration {
+// MachineTime is CLOCK_MONOTONIC, which systemd compares with its own.
+func MachineTime() time.Duration {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // cannot fail for this clock
 	return time.Duration(ts.Nano())
@@ -23,10 +23,10 @@ func machineTime() time.Duration {
 // errCgo: with C code in the program, nobody can reach all of its threads.
 var errCgo = errors.New("becoming another user: this binary was built with cgo; build it with CGO_ENABLED=0, as make does")
 
-// dropPrivileges becomes name and group on every thread. Of what root may do
+// DropPrivileges becomes name and group on every thread. Of what root may do
 // only CAP_NET_BIND_SERVICE stays, so that a reload can open port 53. An empty
 // name changes nothing.
-func dropPrivileges(name, group string) error {
+func DropPrivileges(name, group string) error {
 	if name == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"encoding/binary"
@@ -29,8 +29,9 @@ type Hosts struct {
 
 const hostsTTL = 10
 
-func newHosts(_ *Env, _ string, args *HostsArgs) (any, error) {
-	a := &Hosts{nodata: nodataSOA()}
+// NewHosts reads the names and addresses of a configuration.
+func NewHosts(args *HostsArgs) (any, error) {
+	a := &Hosts{nodata: NodataSOA()}
 	places := map[string]uint32{} // many names have the same addresses
 	var err error
 	a.names, err = readValues(args.Entries, args.Files, func(words []string) (uint32, error) {
@@ -66,9 +67,9 @@ func (a *Hosts) Do(r *serve.Request) policy.Next {
 	return answered(r)
 }
 
-// nodataSOA is the SOA record of negative responses that no zone stands behind, so
+// NodataSOA is the SOA record of negative responses that no zone stands behind, so
 // that they are kept for five minutes (RFC 2308 §5).
-func nodataSOA() wire.RRset {
+func NodataSOA() wire.RRset {
 	rdata := []byte("\x09localhost\x00\x06nobody\x07invalid\x00")
 	for _, n := range []uint32{1, 1800, 900, 604800, 86400} {
 		rdata = binary.BigEndian.AppendUint32(rdata, n)

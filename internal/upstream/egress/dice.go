@@ -1,4 +1,4 @@
-package upstream
+package egress
 
 import (
 	crand "crypto/rand"
@@ -9,7 +9,7 @@ import (
 // diceShards keeps goroutines out of each other's way.
 const diceShards = 8
 
-// dice throws what an off-path attacker must not guess: the ID of a try, its
+// Dice throws what an off-path attacker must not guess: the ID of a try, its
 // place in the pool and so its port, the case of its letters (RFC 5452 §9.2).
 //
 // ChaCha8 is enough for that: it is a stream cipher, so that from any number of
@@ -17,7 +17,7 @@ const diceShards = 8
 // old key as it goes, so that past ones cannot be either. Each shard has a key of
 // its own from the system's generator. Only the choice of the shard is left to the
 // runtime's generator; knowing it tells nothing of what the shard throws.
-type dice struct{ shards [diceShards]dieShard }
+type Dice struct{ shards [diceShards]dieShard }
 
 type dieShard struct {
 	mu  sync.Mutex // guards src
@@ -25,8 +25,9 @@ type dieShard struct {
 	_   [48]byte // one cache line each
 }
 
-func newDice() *dice {
-	d := new(dice)
+// NewDice makes dice with keys of their own.
+func NewDice() *Dice {
+	d := new(Dice)
 	for i := range d.shards {
 		var key [32]byte
 		crand.Read(key[:]) // never fails
@@ -35,22 +36,23 @@ func newDice() *dice {
 	return d
 }
 
-// throw is what one try needs.
-type throw struct {
-	ids   uint64 // four IDs, of which the first free one is taken
-	place uint32 // in the pool
-	tie   uint32 // between servers
+// Throw is what one try needs.
+type Throw struct {
+	IDs   uint64 // four IDs, of which the first free one is taken
+	Place uint32 // in the pool
+	Tie   uint32 // between servers
 }
 
-func (d *dice) throw() throw {
+// Throw throws.
+func (d *Dice) Throw() Throw {
 	s := &d.shards[rand.Uint32()%diceShards]
 	s.mu.Lock()
 	ids, more := s.src.Uint64(), s.src.Uint64()
 	s.mu.Unlock()
-	return throw{ids: ids, place: uint32(more), tie: uint32(more >> 32)}
+	return Throw{IDs: ids, Place: uint32(more), Tie: uint32(more >> 32)}
 }
 
-// between is a random number from low to high, both included.
-func (d *dice) between(low, high int) int {
-	return low + int(d.throw().ids%uint64(high-low+1))
+// Between is a random number from low to high, both included.
+func (d *Dice) Between(low, high int) int {
+	return low + int(d.Throw().IDs%uint64(high-low+1))
 }

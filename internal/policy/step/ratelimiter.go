@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"fmt"
@@ -23,22 +23,23 @@ type RateLimiter struct {
 	pace float64 // by which time goes slower, for rates that are no whole number
 }
 
-func newRateLimiter(_ *Env, _ string, args *RateLimiterArgs) (any, error) {
+// NewRateLimiter makes a matcher that counts for itself.
+func NewRateLimiter(args *RateLimiterArgs) (any, error) {
 	qps := positive(args.QPS, 20)
 	whole := math.Ceil(qps)
 	c := limit.RateConfig{PerSecond: int(min(whole, math.MaxInt32)), Burst: positive(args.Burst, 40)}
 	var err error
-	if c.V4, err = maskLength("mask4", args.Mask4, 32, 32); err != nil {
+	if c.V4, err = MaskLength("mask4", args.Mask4, 32, 32); err != nil {
 		return nil, err
 	}
-	if c.V6, err = maskLength("mask6", args.Mask6, 48, 128); err != nil {
+	if c.V6, err = MaskLength("mask6", args.Mask6, 48, 128); err != nil {
 		return nil, err
 	}
 	return &RateLimiter{limit.NewRate(c), qps / whole}, nil
 }
 
-// maskLength is the length of a prefix; 0 is def.
-func maskLength(key string, n, def, most int) (int, error) {
+// MaskLength is the length of a prefix; 0 is def.
+func MaskLength(key string, n, def, most int) (int, error) {
 	if n < 0 || n > most {
 		return 0, fmt.Errorf("reading %s %d: not from 0 to %d", key, n, most)
 	}

@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"encoding/binary"
@@ -16,7 +16,8 @@ import (
 type TTL struct{ Fixed, Min, Max uint32 }
 
 // makeTTL reads "fixed" or "min-max".
-func makeTTL(_ *Env, args string) (any, error) {
+// NewTTL reads seconds, or the least and the most with a dash between.
+func NewTTL(args string) (any, error) {
 	var a TTL
 	var err error
 	low, high, isRange := strings.Cut(strings.TrimSpace(args), "-")

@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"context"
@@ -20,8 +20,9 @@ type DebugPrint struct {
 	log  *slog.Logger
 }
 
-func makeDebugPrint(e *Env, args string) (any, error) {
-	return &DebugPrint{text: titled(args, "debug print"), log: e.logger()}, nil
+// NewDebugPrint makes a step with a title for its lines.
+func NewDebugPrint(log *slog.Logger, args string) *DebugPrint {
+	return &DebugPrint{text: titled(args, "debug print"), log: log}
 }
 
 // Do is part of policy.Step.

@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"fmt"
@@ -14,7 +14,8 @@ import (
 // their responses to the client. Whoever asks the upstream copies them.
 type Options []uint16
 
-func makeOptions(_ *Env, args string) (any, error) {
+// NewOptions reads codes of options.
+func NewOptions(args string) (any, error) {
 	var codes Options
 	for _, word := range strings.Fields(args) {
 		n, err := strconv.ParseUint(word, 10, 16)

@@ -1,4 +1,4 @@
-package app
+package system
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// notify tells systemd how the server is (sd_notify(3)). Without systemd, and
+// Notify tells systemd how the server is (sd_notify(3)). Without systemd, and
 // where it does not listen, nothing happens: serving does not depend on it.
-func notify(state string) {
+func Notify(state string) {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {
 		return
@@ -25,8 +25,8 @@ func notify(state string) {
 	_, _ = conn.Write([]byte(state))
 }
 
-// reloading is the state while a reload runs; systemd wants the monotonic time
+// Reloading is the state while a reload runs; systemd wants the monotonic time
 // of the machine beside it.
-func reloading(monotonic time.Duration) string {
+func Reloading(monotonic time.Duration) string {
 	return fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic.Microseconds())
 }

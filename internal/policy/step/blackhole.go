@@ -1,4 +1,7 @@
-package act
+// Package step is the steps that need no engine: what answers out of its own
+// arguments, changes a message, waits or logs. Package act, which knows the engines,
+// gives them the names that rules know them by.
+package step
 
 import (
 	"encoding/binary"
@@ -17,7 +20,8 @@ type BlackHole struct{ own addresses }
 
 const blackHoleTTL = 300
 
-func makeBlackHole(_ *Env, args string) (any, error) {
+// NewBlackHole reads addresses, of both families.
+func NewBlackHole(args string) (any, error) {
 	own, err := newAddresses(strings.Fields(args), blackHoleTTL)
 	return &BlackHole{own}, err
 }

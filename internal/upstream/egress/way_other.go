@@ -1,12 +1,12 @@
 //go:build !linux
 
-package upstream
+package egress
 
 import "errors"
 
-// leaveBy is Linux's.
-func (s *Server) leaveBy(int) error {
-	if s.Mark != 0 || s.Device != "" {
+// Take is Linux's.
+func (w *Way) Take(int) error {
+	if w.Mark != 0 || w.Device != "" {
 		return errors.New("marks and devices of upstreams: only on Linux")
 	}
 	return nil

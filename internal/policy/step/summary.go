@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"context"
@@ -17,8 +17,9 @@ type Summary struct {
 	now  func() time.Duration
 }
 
-func makeSummary(e *Env, args string) (any, error) {
-	return &Summary{text: titled(args, "query summary"), log: e.logger(), now: e.Now}, nil
+// NewSummary makes a step with a title for its lines. now is the clock of Request.At.
+func NewSummary(log *slog.Logger, now func() time.Duration, args string) *Summary {
+	return &Summary{text: titled(args, "query summary"), log: log, now: now}
 }
 
 // titled is what log lines are called.
@@ -27,14 +28,6 @@ func titled(args, def string) string {
 		return args
 	}
 	return def
-}
-
-// logger is Log, or one that discards everything.
-func (e *Env) logger() *slog.Logger {
-	if e.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return e.Log
 }
 
 // Do is part of policy.Step.

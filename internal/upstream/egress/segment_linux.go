@@ -1,4 +1,4 @@
-package upstream
+package egress
 
 import (
 	"encoding/binary"
@@ -16,9 +16,9 @@ import (
 // than a packet on the way out, and this fits every way that IPv6 takes.
 const maxPiece = 1280 - 40 - 8
 
-// writeAll sends what has not been sent of g, whose order is by length. It notes in g
+// WriteBatch sends what has not been sent of g, whose order is by length. It notes in g
 // how far it came.
-func (e *endpoint) writeAll(g *gathered) error {
+func (e *Socket) WriteBatch(g *Batch) error {
 	for g.done < len(g.ends) {
 		n := 1
 		if !e.whole {
@@ -34,7 +34,7 @@ func (e *endpoint) writeAll(g *gathered) error {
 				return asFull(err)
 			}
 		}
-		if err := e.write(g.at(g.done)); err != nil {
+		if err := e.Write(g.At(g.done)); err != nil {
 			return err
 		}
 		g.done++
@@ -44,14 +44,14 @@ func (e *endpoint) writeAll(g *gathered) error {
 
 // run is how many of the next queries can be one message: all of one length, but for
 // a shorter last one.
-func (g *gathered) run() int {
-	size := len(g.at(g.done))
+func (g *Batch) run() int {
+	size := len(g.At(g.done))
 	if size > maxPiece {
 		return 1
 	}
 	n := 1
 	for g.done+n < len(g.ends) {
-		next := len(g.at(g.done + n))
+		next := len(g.At(g.done + n))
 		n++
 		if next < size {
 			break
@@ -61,10 +61,10 @@ func (g *gathered) run() int {
 }
 
 // writeRun sends n queries as one message.
-func (e *endpoint) writeRun(g *gathered, n int) error {
-	var pieces [maxGathered]unix.Iovec
+func (e *Socket) writeRun(g *Batch, n int) error {
+	var pieces [MaxBatch]unix.Iovec
 	for i := range n {
-		msg := g.at(g.done + i)
+		msg := g.At(g.done + i)
 		pieces[i] = unix.Iovec{Base: &msg[0]}
 		pieces[i].SetLen(len(msg))
 	}
@@ -72,7 +72,7 @@ func (e *endpoint) writeRun(g *gathered, n int) error {
 	c := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
 	c.Level, c.Type = unix.SOL_UDP, unix.UDP_SEGMENT
 	c.SetLen(unix.CmsgLen(2))
-	binary.NativeEndian.PutUint16(control[unix.CmsgLen(0):], uint16(len(g.at(g.done))))
+	binary.NativeEndian.PutUint16(control[unix.CmsgLen(0):], uint16(len(g.At(g.done))))
 	h := unix.Msghdr{Iov: &pieces[0], Control: &control[0]}
 	h.SetIovlen(n)
 	h.SetControllen(unix.CmsgSpace(2))

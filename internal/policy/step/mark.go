@@ -1,4 +1,4 @@
-package act
+package step
 
 import (
 	"github.com/waymark-dns/waymark/internal/policy"
