@@ -29,6 +29,7 @@ var heights = map[string]int{
 	"internal/stats":           0,
 	"internal/limit":           0,
 	"internal/wheel":           0,
+	"internal/durable":         0,
 	"internal/upstream/egress": 1,
 	"internal/nameset":         1,
 	"internal/serve":           1,

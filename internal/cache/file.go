@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/waymark-dns/waymark/internal/durable"
 )
 
 // SaveFile dumps the cache into a file and tells how many entries that were. The
@@ -26,7 +28,7 @@ func (c *Cache) SaveFile(path string, now time.Duration, wall time.Time) (n int,
 		_ = os.Remove(f.Name()) // what failed before is what counts
 		return 0, fmt.Errorf("saving the cache to %s: %w", path, err)
 	}
-	if err = syncFolder(folder); err != nil {
+	if err = durable.SyncFolder(folder); err != nil {
 		return n, fmt.Errorf("saving the cache to %s, which may be the old one after a power cut: %w", path, err)
 	}
 	return n, nil
