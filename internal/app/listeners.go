@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/waymark-dns/waymark/internal/listen"
 	"github.com/waymark-dns/waymark/internal/plan"
@@ -44,6 +45,7 @@ type source struct {
 type registry struct {
 	mu      sync.Mutex // guards sources
 	sources []*source
+	now     func() time.Duration // the clock of rings
 }
 
 // source is that of key, with at least n workers; a listener that comes back goes
@@ -62,12 +64,12 @@ func (g *registry) source(key string, n int) (s *source, index uint16) {
 	}
 	if s.shared == nil {
 		for range runtime.GOMAXPROCS(0) {
-			s.rings = append(s.rings, qlog.NewRing())
+			s.rings = append(s.rings, qlog.NewRing(g.now))
 		}
 		s.shared = qlog.NewShared(s.rings...)
 	}
 	for len(s.workers) < n {
-		ring := qlog.NewRing()
+		ring := qlog.NewRing(g.now)
 		s.rings = append(s.rings, ring)
 		s.workers = append(s.workers, listen.Worker{Observer: ring, Shared: s.shared, Stats: &stats.Worker{}})
 	}

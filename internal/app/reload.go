@@ -47,7 +47,11 @@ func (s *Server) renew(ctx context.Context, p *plan.Plan) (string, error) {
 		s.discard(w.engines, old.engines)
 		return "", err
 	}
+	if err := s.useQueryLog(p); err != nil {
+		s.log.Error("the query log is off until the next reload", "error", err)
+	}
 	s.use(w)
+	s.readRings()
 	for _, l := range opened {
 		l.Serve()
 	}

@@ -49,6 +49,7 @@ type Server struct {
 	secret    [16]byte // of DNS cookies, where the configuration has none
 	netSets   *netsets.Writer
 	numbered
+	queries queryLog
 	outbox upstream.Outbox
 
 	ticks ticks
@@ -111,6 +112,7 @@ func newServer(o Options) *Server {
 		clocks: clocks{clock: func() time.Duration { return time.Since(begin) }, wall: time.Now},
 		parked: listen.NewParked(o.Plan.Server.Parked), ticks: ticks{wake: make(chan struct{}, 1)},
 	}
+	s.workers.now = s.now
 	s.netSets = netsets.NewWriter(s.now, o.Log)
 	s.seeTime()
 	s.ctx, s.end = context.WithCancel(context.Background())
@@ -155,6 +157,10 @@ func (s *Server) start(ctx context.Context, p *plan.Plan) error {
 	if err := system.DropPrivileges(p.Server.User, p.Server.Group); err != nil {
 		return err
 	}
+	if err := s.useQueryLog(p); err != nil {
+		return err
+	}
+	s.readRings()
 	if err := s.openManagement(p); err != nil {
 		return err
 	}
@@ -337,6 +343,7 @@ func (s *Server) closeAll() {
 	for _, l := range s.listeners {
 		l.Close()
 	}
+	s.closeQueryLog()
 	if s.metrics == nil {
 		return
 	}

@@ -60,6 +60,7 @@ func (p *Plan) Check() []Problem {
 	c.ranges()
 	c.identity()
 	c.log()
+	c.queryLog()
 	c.metrics()
 	c.control()
 	Sort(c.problems)

@@ -100,6 +100,13 @@ var cacheLimits = []limit[Cache]{
 	{"interval", second, day, func(c *Cache) int64 { return int64(c.Interval) }, duration},
 }
 
+// queryLogLimits holds for a log of queries that is on.
+var queryLogLimits = []limit[QueryLog]{
+	// Less would be gone before anybody looks.
+	{"keep", 1 << 20, 1 << 50, func(q *QueryLog) int64 { return q.Keep }, size},
+	{"age", 0, 3650 * day, func(q *QueryLog) int64 { return int64(q.Age) }, duration},
+}
+
 // within adds a problem for each value of v that is out of its range. path is
 // the one of v, name what people call it.
 func within[T any](c *checker, path, name string, v *T, table []limit[T]) {
@@ -120,6 +127,9 @@ func (c *checker) ranges() {
 	if c.plan.Cache.On {
 		within(c, "cache.", "cache.", &c.plan.Cache, cacheLimits)
 	}
+	if c.plan.QueryLog.Dir != "" {
+		within(c, "querylog.", "querylog.", &c.plan.QueryLog, queryLogLimits)
+	}
 }
 
 // Range is the least and the greatest value that Check accepts for the key
@@ -131,6 +141,9 @@ func Range(path string) (least, greatest string, ok bool) {
 	}
 	if key, in := strings.CutPrefix(path, "cache."); in {
 		return span(key, cacheLimits)
+	}
+	if key, in := strings.CutPrefix(path, "querylog."); in {
+		return span(key, queryLogLimits)
 	}
 	return span(path, limits)
 }

@@ -58,6 +58,7 @@ type Plan struct {
 	Views    []View // the first that fits is taken; a client that fits none has the view without a name
 	Server   Server
 	Log      Log
+	QueryLog QueryLog
 	Metrics  Metrics
 	Control  Control
 	API      API

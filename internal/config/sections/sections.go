@@ -25,13 +25,14 @@ var table = []row[plan.Plan]{
 	rulesRow,
 	serverRow,
 	logRow,
+	queryLogRow,
 	metricsRow,
 	controlRow,
 }
 
 // later are sections that the design knows and that are not built yet.
 var later = []string{
-	"block", "dashboard", "querylog", "recurse", "tls",
+	"block", "dashboard", "recurse", "tls",
 }
 
 // plugins are the keys that make a file one of level 2, for who misspells one.
