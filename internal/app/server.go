@@ -48,8 +48,7 @@ type Server struct {
 	inherited system.Inherited
 	secret    [16]byte // of DNS cookies, where the configuration has none
 	netSets   *netsets.Writer
-	numbered
-	queries queryLog
+	logged
 	outbox upstream.Outbox
 
 	ticks ticks
@@ -71,8 +70,11 @@ type console struct {
 	name   string // of the program
 }
 
-// numbered is what the query log has numbers for.
-type numbered struct{ rules, upstreams numbers }
+// logged is the log of queries, and what it has numbers for.
+type logged struct {
+	queries          queryLog
+	rules, upstreams numbers
+}
 
 // clocks is the time.
 type clocks struct {

@@ -138,18 +138,11 @@ func (l *Log) rewrite(enc *encoder, d *deletion) error {
 		}
 		t.reset()
 		gone, err := filterSegment(f.Path, t, d.match)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && gone == 0 {
-			continue
+		if gone > 0 && err == nil {
+			err = l.replace(enc, f, t)
 		}
-		if err == nil && len(t.rows) == 0 {
-			if err = os.Remove(f.Path); err == nil {
-				l.keeper.replace(f.Path, File{})
-			}
-		} else if err == nil {
-			var size int64
-			if size, err = l.keeper.writeSegment(enc, f.Path, t); err == nil {
-				l.keeper.replace(f.Path, File{Path: f.Path, First: f.First, Size: size})
-			}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was the oldest
 		}
 		if err != nil {
 			return fmt.Errorf("deleting from %s: %w", f.Path, err)
@@ -157,6 +150,22 @@ func (l *Log) rewrite(enc *encoder, d *deletion) error {
 		d.count += gone
 	}
 	return nil
+}
+
+// replace writes t in place of a segment, or nothing where t has no rows.
+func (l *Log) replace(enc *encoder, f File, t *table) error {
+	if len(t.rows) == 0 {
+		err := os.Remove(f.Path)
+		if err == nil {
+			l.keeper.replace(f.Path, File{})
+		}
+		return err
+	}
+	size, err := l.keeper.writeSegment(enc, f.Path, t)
+	if err == nil {
+		l.keeper.replace(f.Path, File{Path: f.Path, First: f.First, Size: size})
+	}
+	return err
 }
 
 // filterSegment reads the rows of a segment that do not match into t.

@@ -105,10 +105,10 @@ func put(b []byte, r *serve.Request, answers bool) int {
 // which repeats the question. It returns how many octets they are.
 func putAnswers(b []byte, r *serve.Request) (size int, families uint8) {
 	msg := r.Out
-	if len(msg) < wire.HeaderSize {
+	off := wire.HeaderSize
+	if len(msg) < off {
 		return 0, 0
 	}
-	off := wire.HeaderSize
 	for range binary.BigEndian.Uint16(msg[4:]) {
 		if off = wire.SkipName(msg, off); off < 0 || off+4 > len(msg) {
 			return 0, 0
@@ -116,31 +116,37 @@ func putAnswers(b []byte, r *serve.Request) (size int, families uint8) {
 		off += 4
 	}
 	count := uint8(0)
-	for range binary.BigEndian.Uint16(msg[6:]) {
-		if off = wire.SkipName(msg, off); off < 0 || off+10 > len(msg) {
+	for left := binary.BigEndian.Uint16(msg[6:]); left > 0 && count < maxAnswers; left-- {
+		var rdata []byte
+		if rdata, off = address(msg, off); off < 0 {
 			break
 		}
-		typ, class := binary.BigEndian.Uint16(msg[off:]), binary.BigEndian.Uint16(msg[off+2:])
-		rdata, end := off+10, off+10+int(binary.BigEndian.Uint16(msg[off+8:]))
-		if end > len(msg) {
-			break
-		}
-		off = end
-		switch {
-		case class != wire.ClassIN:
-			continue
-		case typ == wire.TypeA && end-rdata == 4:
-		case typ == wire.TypeAAAA && end-rdata == 16:
+		if len(rdata) == 16 {
 			families |= 16 << count
-		default:
-			continue
 		}
-		size += copy(b[size:], msg[rdata:end])
-		if count++; count == maxAnswers {
-			break
+		if len(rdata) > 0 {
+			size += copy(b[size:], rdata)
+			count++
 		}
 	}
 	return size, families | count
+}
+
+// address is the RDATA of the record at off where that is an address, and what comes
+// behind the record: below 0 where it is not whole.
+func address(msg []byte, off int) (rdata []byte, next int) {
+	if off = wire.SkipName(msg, off); off < 0 || off+10 > len(msg) {
+		return nil, -1
+	}
+	typ, class := binary.BigEndian.Uint16(msg[off:]), binary.BigEndian.Uint16(msg[off+2:])
+	begin, end := off+10, off+10+int(binary.BigEndian.Uint16(msg[off+8:]))
+	if end > len(msg) {
+		return nil, -1
+	}
+	if class == wire.ClassIN && (typ == wire.TypeA && end-begin == 4 || typ == wire.TypeAAAA && end-begin == 16) {
+		return msg[begin:end], end
+	}
+	return nil, end
 }
 
 // get reads the record at the start of b.

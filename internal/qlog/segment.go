@@ -3,13 +3,11 @@ package qlog
 import (
 	"encoding/binary"
 	"io"
-	"math/bits"
 	"slices"
 	"strconv"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/encoding/delta"
-	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -54,8 +52,7 @@ type ranks struct {
 	values, spare []uint32             // by row
 	counts        []uint32             // by value, of rows
 	place, order  []uint32             // of a value in the dictionary, and of the dictionary
-	different     []uint32             // what values are numbers of, where that is numbers
-	known         []uint32             // by number: where it is in different, plus one
+	known         numbering
 }
 
 // kinded is the columns of kinds: the rows that each kind has, the
@@ -205,206 +202,6 @@ func (e *encoder) times() (err error) {
 			return err
 		}
 		e.page(len(page), format.DeltaBinaryPacked, false)
-	}
-	return nil
-}
-
-// spread puts each field of the rows into memory of its own.
-func (e *encoder) spread() {
-	n := len(e.table.rows)
-	for f := range e.fields {
-		e.fields[f] = slices.Grow(e.fields[f][:0], n)[:n]
-	}
-	f := &e.fields
-	for i := range e.table.rows {
-		row := &e.table.rows[i]
-		f[client][i], f[name][i], f[answers][i], f[kind][i] = row.client, row.name, row.answers, row.kind
-		f[port][i], f[latency][i] = uint32(row.port), row.latency
-		f[querySize][i], f[size][i] = uint32(row.querySize), uint32(row.size)
-	}
-	e.counts = append(e.counts[:0], make([]uint32, len(e.table.templates))...)
-	for _, k := range f[kind] {
-		e.counts[k]++
-	}
-	e.kindCounts = append(e.kindCounts[:0], e.counts...)
-}
-
-// maxFew is how many different numbers are worth a dictionary.
-const maxFew = 1 << 12
-
-// numbers writes the values: by a dictionary where there are few.
-func (e *encoder) numbers() (err error) {
-	if e.few() {
-		e.encoded = e.encoded[:0]
-		for _, n := range e.order {
-			e.encoded = binary.LittleEndian.AppendUint32(e.encoded, e.different[n])
-		}
-		return e.indexes()
-	}
-	e.chunk.Codec = format.Uncompressed // nothing is left to be gained
-	var enc delta.BinaryPackedEncoding
-	for page := range slices.Chunk(e.values, pageRows) {
-		e.numbers32 = e.numbers32[:0]
-		for _, v := range page {
-			e.numbers32 = append(e.numbers32, int32(v))
-		}
-		if e.encoded, err = enc.EncodeInt32(e.encoded[:0], e.numbers32); err != nil {
-			return err
-		}
-		e.page(len(page), format.DeltaBinaryPacked, false)
-	}
-	return nil
-}
-
-// few puts numbers of different values in the place of values, where there are few.
-func (e *encoder) few() bool {
-	if len(e.known) == 0 {
-		e.known = make([]uint32, 1<<16)
-	}
-	e.different = e.different[:0]
-	defer func() {
-		for _, v := range e.different {
-			if v < 1<<16 {
-				e.known[v] = 0
-			}
-		}
-	}()
-	large := map[uint32]uint32{}
-	e.spare = e.spare[:0]
-	for _, v := range e.values {
-		var n uint32 // plus one
-		if v < 1<<16 {
-			n = e.known[v]
-		} else {
-			n = large[v]
-		}
-		if n == 0 {
-			if len(e.different) == maxFew {
-				return false
-			}
-			e.different = append(e.different, v)
-			if n = uint32(len(e.different)); v < 1<<16 {
-				e.known[v] = n
-			} else {
-				large[v] = n
-			}
-		}
-		e.spare = append(e.spare, n-1)
-	}
-	e.values, e.spare = e.spare, e.values
-	e.count(len(e.different))
-	return true
-}
-
-// texts writes texts by a dictionary; the values are their numbers.
-func (e *encoder) texts(texts *packed) error {
-	e.count(texts.len())
-	return e.dictionary(texts)
-}
-
-func (e *encoder) dictionary(texts *packed) error {
-	e.encoded = e.encoded[:0]
-	for _, n := range e.order {
-		text := texts.at(n)
-		e.encoded = binary.LittleEndian.AppendUint32(e.encoded, uint32(len(text)))
-		e.encoded = append(e.encoded, text...)
-	}
-	return e.indexes()
-}
-
-// ofKind writes a column of kinds.
-func (e *encoder) ofKind(of func(*Row) *string) error {
-	e.words.reset()
-	e.wordOf, e.counts = e.wordOf[:0], e.counts[:0]
-	known := map[string]uint32{}
-	for i := range e.table.templates {
-		text := *of(&e.table.templates[i])
-		n, ok := known[text]
-		if !ok {
-			n = uint32(len(known))
-			known[text] = n
-			e.words.add([]byte(text))
-			e.counts = append(e.counts, 0)
-		}
-		e.wordOf = append(e.wordOf, n)
-		e.counts[n] += e.kindCounts[i]
-	}
-	e.values = e.values[:0]
-	if len(known) > 1 { // else indexes does without
-		for _, k := range e.fields[kind] {
-			e.values = append(e.values, e.wordOf[k])
-		}
-	}
-	e.rank()
-	return e.dictionary(&e.words)
-}
-
-// count counts the values, which are below n, and ranks them.
-func (e *encoder) count(n int) {
-	e.counts = append(e.counts[:0], make([]uint32, n)...)
-	for _, v := range e.values {
-		e.counts[v]++
-	}
-	e.rank()
-}
-
-// rank orders values by how many rows have them, those that none has left out: the
-// indexes of most rows are then small numbers, which compress well.
-func (e *encoder) rank() {
-	// By the length of the count in bits: close enough, and no sorting.
-	var starts [33]uint32
-	for _, c := range e.counts {
-		starts[bits.Len32(c)]++
-	}
-	at := uint32(0)
-	for l := 32; l > 0; l-- {
-		starts[l], at = at, at+starts[l]
-	}
-	e.order = append(e.order[:0], make([]uint32, at)...)
-	e.place = append(e.place[:0], make([]uint32, len(e.counts))...)
-	for v, c := range e.counts {
-		if l := bits.Len32(c); l > 0 {
-			e.order[starts[l]], e.place[v] = uint32(v), starts[l]
-			starts[l]++
-		}
-	}
-}
-
-// indexes writes the dictionary, which is in e.encoded, and the index of each value.
-func (e *encoder) indexes() error {
-	e.page(len(e.order), format.Plain, true)
-	if len(e.order) == 1 {
-		return e.same()
-	}
-	width := bits.Len32(uint32(len(e.order) - 1))
-	if width > 4 {
-		width = (width + 7) &^ 7 // whole octets compress better than a few bits less
-	}
-	enc := rle.Encoding{BitWidth: width}
-	for page := range slices.Chunk(e.values, pageRows) {
-		e.numbers32 = e.numbers32[:0]
-		for _, v := range page {
-			e.numbers32 = append(e.numbers32, int32(e.place[v]))
-		}
-		e.encoded = slices.Grow(e.encoded[:0], 5*pageRows)[:1]
-		e.encoded[0] = byte(width)
-		body, err := enc.EncodeInt32(e.encoded[1:], e.numbers32)
-		if err != nil {
-			return err
-		}
-		e.encoded = append(e.encoded, body...) // onto itself, as there was room
-		e.page(len(page), format.RLEDictionary, false)
-	}
-	return nil
-}
-
-// same writes the pages of a column that has the first value of its dictionary in
-// every row: one run each.
-func (e *encoder) same() error {
-	for page := range slices.Chunk(e.table.rows, pageRows) {
-		e.encoded = append(e.encoded[:0], 1)
-		e.encoded = append(binary.AppendUvarint(e.encoded, uint64(len(page))<<1), 0)
-		e.page(len(page), format.RLEDictionary, false)
 	}
 	return nil
 }

@@ -103,16 +103,10 @@ var (
 func readTail(r io.Reader, t *table) (whole int64, err error) {
 	head := make([]byte, tailHead)
 	if _, err := io.ReadFull(r, head); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return 0, nil // killed before the first block
-		}
+		return 0, ended(err) // perhaps killed before the first block
+	}
+	if err := checkHead(head); err != nil {
 		return 0, err
-	}
-	if string(head[:8]) != tailMagic {
-		return 0, errNoTail
-	}
-	if v := binary.LittleEndian.Uint32(head[8:]); v != tailVersion {
-		return 0, fmt.Errorf("%w: version %d", errVersion, v)
 	}
 	whole = tailHead
 	var body []byte
@@ -132,6 +126,16 @@ func readTail(r io.Reader, t *table) (whole int64, err error) {
 		}
 		whole += blockHead + int64(size)
 	}
+}
+
+func checkHead(head []byte) error {
+	if string(head[:8]) != tailMagic {
+		return errNoTail
+	}
+	if v := binary.LittleEndian.Uint32(head[8:]); v != tailVersion {
+		return fmt.Errorf("%w: version %d", errVersion, v)
+	}
+	return nil
 }
 
 // readBody reads size octets and takes memory for no more than there are.
