@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/waymark-dns/waymark/internal/wire"
 )
@@ -24,7 +25,7 @@ func childDone() bool {
 	if path == "" {
 		return false
 	}
-	s, err := Open(Config{Path: path})
+	s, err := Open(Config{Path: path, Now: time.Now})
 	if err != nil {
 		fmt.Println("error", err)
 		return true

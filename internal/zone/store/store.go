@@ -75,7 +75,7 @@ type Config struct {
 	Versions int              // of a zone's history that are kept, 1,000 if 0
 	Octets   int64            // of a zone's history that are kept, 128 MiB if 0
 	Wait     time.Duration    // for another process to leave the file, 1 second if 0
-	Now      func() time.Time // nil is time.Now
+	Now      func() time.Time
 }
 
 func (c Config) withDefaults() Config {
@@ -87,9 +87,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Wait <= 0 {
 		c.Wait = time.Second
-	}
-	if c.Now == nil {
-		c.Now = time.Now
 	}
 	return c
 }

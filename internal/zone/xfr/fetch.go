@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"time"
 
 	"github.com/waymark-dns/waymark/internal/wire"
 	"github.com/waymark-dns/waymark/internal/zone/zonefile"
@@ -134,7 +133,7 @@ func (c *conversation) ask(typ uint16) (*exchange, error) {
 	}
 	framed := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(q)), uint16(len(q)))
 	framed = append(framed, q...)
-	if err := c.conn.SetDeadline(time.Now().Add(c.limits.Idle)); err != nil {
+	if err := c.conn.SetDeadline(c.p.Deadline(c.limits.Idle)); err != nil {
 		return nil, fmt.Errorf("setting a deadline: %w", err)
 	}
 	if _, err := c.conn.Write(framed); err != nil {
@@ -145,10 +144,7 @@ func (c *conversation) ask(typ uint16) (*exchange, error) {
 
 // now is the clock of TSIG in seconds since 1970.
 func (c *conversation) now() int64 {
-	if c.p.Now != nil {
-		return c.p.Now().Unix()
-	}
-	return time.Now().Unix()
+	return c.p.Now().Unix()
 }
 
 // receive reads the next message of a response, checks its signature and its
@@ -179,7 +175,7 @@ func (c *conversation) receive(x *exchange) ([]byte, error) {
 
 // read reads one message with its length in front (RFC 1035 §4.2.2).
 func (c *conversation) read() ([]byte, error) {
-	if err := c.conn.SetReadDeadline(time.Now().Add(c.limits.Idle)); err != nil {
+	if err := c.conn.SetReadDeadline(c.p.Deadline(c.limits.Idle)); err != nil {
 		return nil, readError(err)
 	}
 	var size [2]byte

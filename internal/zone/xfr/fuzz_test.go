@@ -43,7 +43,7 @@ func FuzzMessages(f *testing.F) {
 	}
 	apex := testkit.Name(f, apexText)
 	f.Fuzz(func(t *testing.T, in []byte) {
-		c := &conversation{p: &Primary{}, apex: apex, limits: Limits{}.withDefaults(), conn: &stream{in: bytes.NewReader(in)}}
+		c := &conversation{p: &Primary{Now: time.Now, Deadline: deadline}, apex: apex, limits: Limits{}.withDefaults(), conn: &stream{in: bytes.NewReader(in)}}
 		x := &exchange{id: 1, typ: wire.TypeAXFR}
 		count := 0
 		err := c.response(x, func(batch []zonefile.Record) error {

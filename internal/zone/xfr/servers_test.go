@@ -39,7 +39,7 @@ func TestServers(t *testing.T) {
 				{"another secret", testKey(t, []byte("wrong")), false},
 				{"unsigned", nil, false},
 			} {
-				p := &Primary{Addr: addr, Key: c.key}
+				p := &Primary{Addr: addr, Key: c.key, Now: time.Now, Deadline: deadline}
 				var got []string
 				result, err := p.Fetch(t.Context(), testkit.Name(t, apexText), Have{}, collect(t, &got))
 				if (err == nil) != c.ok {

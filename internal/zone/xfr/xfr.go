@@ -78,8 +78,10 @@ type Primary struct {
 	// Dial makes the connection; nil dials TCP to Addr. Whoever wants TLS (RFC
 	// 9103) sets it.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Now is the clock that TSIG times are compared with; nil is time.Now.
-	Now func() time.Time
+	// Now is the clock that TSIG times are compared with. Deadline is when a time from
+	// now is over, by the clock of connections.
+	Now      func() time.Time
+	Deadline func(time.Duration) time.Time
 }
 
 // Have is the version of the zone that the caller holds.

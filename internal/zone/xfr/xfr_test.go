@@ -177,7 +177,7 @@ func collect(t testing.TB, into *[]string) func([]zonefile.Record) error {
 
 func primary(t testing.TB, f *fake, limits Limits) *Primary {
 	f.t = t
-	p := &Primary{Addr: "memory", Dial: f.dial, Limits: limits, Now: func() time.Time { return testTime }}
+	p := &Primary{Addr: "memory", Dial: f.dial, Limits: limits, Now: func() time.Time { return testTime }, Deadline: deadline}
 	if f.signed {
 		p.Key = testKey(t, secret)
 	}
@@ -359,8 +359,10 @@ func TestFetchCancel(t *testing.T) {
 
 func TestDialError(t *testing.T) {
 	refused := errors.New("refused")
-	p := &Primary{Addr: "memory", Dial: func(context.Context) (net.Conn, error) { return nil, refused }}
+	p := &Primary{Addr: "memory", Now: time.Now, Deadline: deadline, Dial: func(context.Context) (net.Conn, error) { return nil, refused }}
 	if _, err := p.Serial(t.Context(), testkit.Name(t, apexText)); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func deadline(d time.Duration) time.Time { return time.Now().Add(d) }
