@@ -23,6 +23,7 @@ type commands struct {
 	Sets    cmd.SetsCmd    `cmd:"" help:"Handle the rule sets of a running server."`
 	Query   cmd.QueryCmd   `cmd:"" help:"Ask a server, as dig does."`
 	Explain cmd.ExplainCmd `cmd:"" help:"Show every step that a running server takes to answer a question."`
+	Log     cmd.LogCmd     `cmd:"" help:"Read the query log from its files."`
 	Probe   cmd.ProbeCmd   `cmd:"" help:"Tell what a server's TCP can do."`
 	Service cmd.ServiceCmd `cmd:"" help:"Make the server a service of systemd."`
 	Zone    zoneCommands   `cmd:"" help:"Work on zone files."`
