@@ -21,6 +21,8 @@ nsd-checkzone:nsd
 dnsperf:dnsperf
 ip:iproute2
 python3:python3
+node:nodejs
+npm:npm
 '
 
 # Debian puts servers where the path of an ordinary user does not look.

@@ -9,43 +9,63 @@ import (
 	"net/http/pprof"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/waymark-dns/waymark/internal/api/mosdns"
 	"github.com/waymark-dns/waymark/internal/policy/act"
 )
 
-// routes is what there is, whatever the configuration. Plugins are looked up when
-// they are asked for.
-func (s *Server) routes() *http.ServeMux {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector{s.conf}, s.conf.Metrics,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("/plugins/{tag}/{what}", s.plugin)
-	mux.HandleFunc("/", s.help)
-	return mux
+// others adds what is not of version 1: metrics and profiles, and at level 2 the
+// routes of mosdns. Plugins are looked up when they are asked for.
+func (s *Server) others(mux *http.ServeMux) {
+	add := func(pattern string, need Scope, do http.HandlerFunc) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.plain(need, do, w, r) })
+	}
+	add("GET /metrics", Read, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}).ServeHTTP)
+	add("GET /debug/pprof/", Admin, pprof.Index)
+	add("GET /debug/pprof/cmdline", Admin, pprof.Cmdline)
+	add("GET /debug/pprof/profile", Admin, pprof.Profile)
+	add("GET /debug/pprof/symbol", Admin, pprof.Symbol)
+	add("GET /debug/pprof/trace", Admin, pprof.Trace)
+	if s.conf.Level2 == nil {
+		return
+	}
+	s.registry.MustRegister(mosdns.Collector{Made: s.conf.Level2.Made, Now: s.conf.Now})
+	add("/plugins/{tag}/{what}", Operate, s.plugin)
+	add("/", Read, s.help)
 }
 
-// route is one thing that can be done to a plugin.
-type route struct {
+// plain does what a route outside version 1 does, for who may have it. What is done to
+// plugins may be asked for by GET: a cookie is not enough for it.
+func (s *Server) plain(need Scope, do http.HandlerFunc, w http.ResponseWriter, r *http.Request) {
+	if _, p := s.authorize(r, need, need == Operate); p != nil {
+		if p.Status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		}
+		http.Error(w, p.Detail, p.Status)
+		return
+	}
+	free, ok := place(s.places)
+	if !ok {
+		http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
+		return
+	}
+	defer free()
+	do(w, r)
+}
+
+// deed is one thing that can be done to a plugin.
+type deed struct {
 	methods, what string
 	do            func(w http.ResponseWriter, r *http.Request)
 }
 
 // of is what can be done to the plugin with that tag.
-func (s *Server) of(tag string) []route {
-	made, _ := s.conf.Made()
+func (s *Server) of(tag string) []deed {
+	made, _ := s.conf.Level2.Made()
 	for _, c := range made.Caches {
 		if c.Tag == tag {
-			return []route{
+			return []deed{
 				{"GET POST", "flush", func(http.ResponseWriter, *http.Request) { c.Cache().FlushAll() }},
 				{"GET", "dump", func(w http.ResponseWriter, _ *http.Request) { s.dump(w, c) }},
 				{"POST", "load_dump", func(w http.ResponseWriter, r *http.Request) { s.load(w, r, c) }},
@@ -54,7 +74,7 @@ func (s *Server) of(tag string) []route {
 	}
 	for _, set := range made.Sets {
 		if set.Tag == tag {
-			return []route{{"GET POST", "reload", func(w http.ResponseWriter, r *http.Request) { s.reload(w, r, tag) }}}
+			return []deed{{"GET POST", "reload", func(w http.ResponseWriter, r *http.Request) { s.reloadPlugin(w, r, tag) }}}
 		}
 	}
 	return nil
@@ -77,7 +97,7 @@ func (s *Server) help(w http.ResponseWriter, r *http.Request) {
 	for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/profile", "/debug/pprof/symbol", "/debug/pprof/trace"} {
 		fmt.Fprintf(&b, "GET %s\n", path)
 	}
-	made, _ := s.conf.Made()
+	made, _ := s.conf.Level2.Made()
 	var tags []string
 	for _, c := range made.Caches {
 		tags = append(tags, c.Tag)
@@ -131,8 +151,8 @@ func (s *Server) load(w http.ResponseWriter, r *http.Request, c *act.LazyCache) 
 }
 
 // reload reads a set anew.
-func (s *Server) reload(w http.ResponseWriter, r *http.Request, tag string) {
-	if err := s.conf.Reload(r.Context(), tag); err != nil {
+func (s *Server) reloadPlugin(w http.ResponseWriter, r *http.Request, tag string) {
+	if err := s.conf.Level2.Reload(r.Context(), tag); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

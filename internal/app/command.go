@@ -26,10 +26,12 @@ func (s *Server) command(ctx context.Context, r control.Request) control.Respons
 		text, err = s.cacheCommand(r.Args)
 	case "sets":
 		text, err = s.setsCommand(ctx, r.Args)
+	case "config":
+		text, err = s.configCommand(r.Args)
 	case "explain":
 		text, err = s.explainCommand(ctx, r.Args)
 	default:
-		err = fmt.Errorf("no command %q: there are reload, status, cache, sets and explain", r.Command)
+		err = fmt.Errorf("no command %q: there are reload, status, cache, sets, config and explain", r.Command)
 	}
 	resp := control.Response{Text: text}
 	if err != nil {

@@ -198,3 +198,20 @@ func bothFamilies(p *plan.Plan, l plan.Listen) bool {
 	}
 	return false
 }
+
+// key is the URL of the listener with that index.
+func (g *registry) key(index uint16) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if int(index) >= len(g.sources) {
+		return fmt.Sprintf("listener %d", index)
+	}
+	return g.sources[index].key
+}
+
+// readRings makes the query log read the rings of all listeners.
+func (s *Server) readRings() {
+	for _, src := range s.workers.all() {
+		s.queries.Add(src.rings...)
+	}
+}

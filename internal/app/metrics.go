@@ -115,7 +115,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		src.responses(&sum, ch)
 	}
-	c.s.queries.collect(ch)
+	c.s.queries.Collect(ch)
 	netSetMetrics(c.s.netSets.Counts(), ch)
 	if w := c.s.world.Load(); w != nil {
 		setMetrics(w.sets, ch)

@@ -11,26 +11,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/waymark-dns/waymark/internal/api"
 	"github.com/waymark-dns/waymark/internal/netsets"
 	"github.com/waymark-dns/waymark/internal/plan"
 	"github.com/waymark-dns/waymark/internal/policy/act"
 )
-
-// openAPI opens the HTTP API of level 2, where the plan has one.
-func (s *Server) openAPI(p *plan.Plan) error {
-	if p.API.HTTP == "" {
-		return nil
-	}
-	a, err := api.Open(api.Config{
-		HTTP: p.API.HTTP, Token: p.API.Token, Log: s.log,
-		Made:    s.made,
-		Reload:  func(_ context.Context, tag string) error { _, err := s.reloadSets(tag); return err },
-		Metrics: collector{s}, Now: s.now, Wall: s.wall,
-	})
-	s.api = a
-	return err
-}
 
 // made is what the present configuration has made.
 func (s *Server) made() (*act.Made, *act.Metrics) {

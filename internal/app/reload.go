@@ -47,7 +47,7 @@ func (s *Server) renew(ctx context.Context, p *plan.Plan) (string, error) {
 		s.discard(w.engines, old.engines)
 		return "", err
 	}
-	if err := s.useQueryLog(p); err != nil {
+	if err := s.queries.Use(p.QueryLog); err != nil {
 		s.log.Error("the query log is off until the next reload", "error", err)
 	}
 	s.use(w)
@@ -129,5 +129,5 @@ func fixed(old, p *plan.Plan) string {
 		old.API.HTTP == p.API.HTTP && old.API.Token == p.API.Token {
 		return ""
 	}
-	return "; limits of listeners, user, log, metrics, API and control take effect at the next start"
+	return "; limits of listeners, user, log, metrics, API, control and history take effect at the next start"
 }

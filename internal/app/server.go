@@ -17,9 +17,13 @@ import (
 
 	"github.com/waymark-dns/waymark/internal/api"
 	"github.com/waymark-dns/waymark/internal/control"
+	"github.com/waymark-dns/waymark/internal/history"
 	"github.com/waymark-dns/waymark/internal/listen"
 	"github.com/waymark-dns/waymark/internal/netsets"
 	"github.com/waymark-dns/waymark/internal/plan"
+	"github.com/waymark-dns/waymark/internal/qlog"
+	"github.com/waymark-dns/waymark/internal/querylog"
+	"github.com/waymark-dns/waymark/internal/stats"
 	"github.com/waymark-dns/waymark/internal/system"
 	"github.com/waymark-dns/waymark/internal/upstream"
 )
@@ -29,10 +33,15 @@ type Options struct {
 	Plan *plan.Plan
 	// Load reads the configuration anew for a reload; its error tells every
 	// problem. It is nil where there is nothing to read again but the zones.
-	Load   func() (*plan.Plan, error)
-	Log    *slog.Logger
-	Stdout io.Writer // what listens is told here, for people
-	Name   string    // how the program is called, for what to try
+	Load func() (*plan.Plan, error)
+	// File is the configuration file, and Parse reads a text that is to stand there;
+	// without a file both are empty.
+	File    string
+	Parse   func(text []byte) (*plan.Plan, []plan.Problem)
+	Log     *slog.Logger
+	Stdout  io.Writer // what listens is told here, for people
+	Name    string    // how the program is called, for what to try
+	Version string    // of the program
 }
 
 // Server is a server from Run to its end.
@@ -72,7 +81,7 @@ type console struct {
 
 // logged is the log of queries, and what it has numbers for.
 type logged struct {
-	queries          queryLog
+	queries          *querylog.Keeper
 	rules, upstreams numbers
 }
 
@@ -85,9 +94,13 @@ type clocks struct {
 
 // management is what a server is looked at and handled by; nil is off.
 type management struct {
+	managed managedZones
+	version string // of the program
 	control *control.Server
 	metrics *metricsServer
 	api     *api.Server
+	history *history.Manager
+	series  *stats.Series // of the API's
 
 	setReads sync.Mutex // one set at a time is read anew: memory for one is enough
 }
@@ -114,8 +127,13 @@ func newServer(o Options) *Server {
 		clocks: clocks{clock: func() time.Duration { return time.Since(begin) }, wall: time.Now},
 		parked: listen.NewParked(o.Plan.Server.Parked), ticks: ticks{wake: make(chan struct{}, 1)},
 	}
-	s.workers.now = s.now
+	s.workers.now, s.history = s.now, s.newHistory(o)
+	s.queries = querylog.New(querylog.Env{
+		Names: qlog.Names{Rule: s.rules.text, Upstream: s.upstreams.text, Listener: s.workers.key},
+		Now:   s.now, Wall: s.wall, Log: o.Log, Stdout: o.Stdout,
+	})
 	s.netSets = netsets.NewWriter(s.now, o.Log)
+	s.version = o.Version
 	s.seeTime()
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.ticks.groups.Store(&[]*upstream.Group{})
@@ -159,10 +177,13 @@ func (s *Server) start(ctx context.Context, p *plan.Plan) error {
 	if err := system.DropPrivileges(p.Server.User, p.Server.Group); err != nil {
 		return err
 	}
-	if err := s.useQueryLog(p); err != nil {
+	if err := s.queries.Use(p.QueryLog); err != nil {
 		return err
 	}
 	s.readRings()
+	if err := s.openStore(p); err != nil {
+		return err
+	}
 	if err := s.openManagement(p); err != nil {
 		return err
 	}
@@ -177,6 +198,9 @@ func (s *Server) start(ctx context.Context, p *plan.Plan) error {
 	s.wg.Go(func() { s.tickLoop(s.ctx) })
 	for _, l := range s.listeners {
 		l.Serve()
+	}
+	if s.history != nil {
+		s.history.Serve()
 	}
 	if s.control != nil {
 		s.control.Serve()
@@ -311,6 +335,9 @@ func drain(ctx context.Context, listeners []*listener) {
 // closeControl closes the control socket and the API and waits for their commands;
 // none may hold or want what the caller holds.
 func (s *Server) closeControl() {
+	if s.history != nil {
+		s.history.Close()
+	}
 	if s.control != nil {
 		if err := s.control.Close(); err != nil {
 			s.log.Warn("closing the control socket failed", "error", err)
@@ -345,7 +372,8 @@ func (s *Server) closeAll() {
 	for _, l := range s.listeners {
 		l.Close()
 	}
-	s.closeQueryLog()
+	s.queries.Close()
+	s.closeStore()
 	if s.metrics == nil {
 		return
 	}

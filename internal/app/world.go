@@ -11,6 +11,7 @@ import (
 	"github.com/waymark-dns/waymark/internal/policy"
 	"github.com/waymark-dns/waymark/internal/policy/act"
 	"github.com/waymark-dns/waymark/internal/policy/match"
+	"github.com/waymark-dns/waymark/internal/program"
 	"github.com/waymark-dns/waymark/internal/zone"
 )
 
@@ -19,6 +20,7 @@ import (
 type world struct {
 	plan   *plan.Plan
 	zones  []*zone.Zone   // in the order of plan.Zones
+	beside []*zone.Zone   // that are managed
 	files  [][]stamp      // what each zone was read from, in the same order
 	byName map[string]int // index of a zone by zoneKey
 	failed int            // zones whose last reading failed
@@ -75,7 +77,7 @@ func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(
 	if w.failed > 0 && w.failed == len(p.Zones) && old == nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoZone, errors.Join(failed...))
 	}
-	w.zones = zones
+	w.zones, w.beside = zones, s.beside(p)
 	if w.engines, err = s.buildEngines(p, old); err == nil {
 		err = s.compileWorld(w, old)
 	}
@@ -91,7 +93,7 @@ func (s *Server) build(ctx context.Context, p *plan.Plan, old *world, want func(
 func (s *Server) compileWorld(w, old *world) error {
 	p := w.plan
 	run := &policy.Runner{Forks: w.engines.forks}
-	env := &act.Env{Zones: viewTables(p, w.zones), Chaos: act.Chaos{Identity: p.Server.ID, Version: p.Server.Version}, Run: run, Match: &match.Env{Marks: &match.Marks{}}}
+	env := &act.Env{Zones: viewTables(p, w.zones, w.beside), Chaos: act.Chaos{Identity: p.Server.ID, Version: p.Server.Version}, Run: run, Match: &match.Env{Marks: &match.Marks{}}}
 	env.Now, env.Log, env.Level2 = s.now, s.log, p.Level2
 	env.NewGroup, env.NewCache, env.Number = w.engines.newGroup, w.engines.newCache, s.upstreams.of
 	env.Metrics, env.NetSets, env.Made = &act.Metrics{}, s.netSets, &act.Made{}
@@ -104,23 +106,23 @@ func (s *Server) compileWorld(w, old *world) error {
 			return err
 		}
 	}
-	c, err := compile(p, env, s.rules.of)
+	c, err := program.Compile(p, env, s.rules.of)
 	if err != nil {
 		return err
 	}
 	if p.Level2 {
-		if w.entries, err = c.entries(p); err != nil {
+		if w.entries, err = c.Entries(p); err != nil {
 			return err
 		}
 	}
-	run.Set = c.set
+	run.Set = c.Set
 	env.Metrics.Before, env.Made.Before = nil, nil // they are not to keep all worlds there ever were
 	w.metrics, w.made = env.Metrics, env.Made
 	w.sets = s.liveSets(w.made.Sets, read)
 	if env.Cache != nil {
 		env.Cache.Again = run.Background
 	}
-	w.root = &root{policy: c.set}
+	w.root = &root{policy: c.Set}
 	if p.Server.ID != "" {
 		w.root.identity = []byte(p.Server.ID)
 	}
@@ -128,8 +130,9 @@ func (s *Server) compileWorld(w, old *world) error {
 }
 
 // viewTables is the zones that each view sees: the first is of clients without a
-// view. A zone of the view itself stands in place of one that all see.
-func viewTables(p *plan.Plan, zones []*zone.Zone) []*zone.Table {
+// view. A zone of the view itself stands in place of one that all see; those beside
+// the plan are for everybody.
+func viewTables(p *plan.Plan, zones, beside []*zone.Zone) []*zone.Table {
 	var tables []*zone.Table
 	for n := -1; n < len(p.Views); n++ {
 		place := map[string]int{}
@@ -149,7 +152,7 @@ func viewTables(p *plan.Plan, zones []*zone.Zone) []*zone.Table {
 				seen[at] = zones[i]
 			}
 		}
-		tables = append(tables, zone.NewTable(seen))
+		tables = append(tables, zone.NewTable(append(seen, beside...)))
 	}
 	return tables
 }

@@ -10,9 +10,11 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/waymark-dns/waymark/internal/app"
 	"github.com/waymark-dns/waymark/internal/config"
+	"github.com/waymark-dns/waymark/internal/history"
 	"github.com/waymark-dns/waymark/internal/plan"
 )
 
@@ -32,21 +34,29 @@ func (c *ServeCmd) Run(stdout io.Writer) error {
 	if err := enter(c.Dir); err != nil {
 		return err
 	}
+	recovered, trouble := history.Recover(c.Config, time.Now)
 	p, problems, err := c.plan()
 	if err != nil {
-		return err
+		return errors.Join(trouble, err)
 	}
 	if err := joined(problems); err != nil {
-		return err
+		return errors.Join(trouble, err)
 	}
 	log, closeLog, err := openLog(p.Log)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
-	o := app.Options{Plan: p, Log: log, Stdout: stdout, Name: os.Args[0]}
+	if recovered != "" {
+		log.Warn(recovered)
+	}
+	if trouble != nil { // the server is of more use with either text than down
+		log.Error("recovering the configuration failed", "error", trouble)
+	}
+	o := app.Options{Plan: p, Log: log, Stdout: stdout, Name: os.Args[0], Version: version()}
 	if c.Config != "" {
-		o.Load = c.again
+		o.Load, o.File = c.again, c.Config
+		o.Parse = func(text []byte) (*plan.Plan, []plan.Problem) { return config.Parse(c.Config, text) }
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

@@ -12,10 +12,14 @@ type VersionCmd struct{}
 
 // Run prints one line: version, Go release, platform.
 func (c *VersionCmd) Run(stdout io.Writer) error {
-	version := "(unknown)"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-	}
-	_, err := fmt.Fprintf(stdout, "waymark %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(stdout, "waymark %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
+}
+
+// version is that of the build.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "(unknown)"
 }

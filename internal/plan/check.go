@@ -63,6 +63,9 @@ func (p *Plan) Check() []Problem {
 	c.queryLog()
 	c.metrics()
 	c.control()
+	c.api()
+	c.zoneStore()
+	c.history()
 	Sort(c.problems)
 	return c.problems
 }

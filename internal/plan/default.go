@@ -6,7 +6,7 @@ import "time"
 // everything else is off: no listener, no zone, no forwarding, no cache, no
 // metrics, no control socket.
 func Default() *Plan {
-	return &Plan{Server: DefaultServer(), Limits: DefaultLimits(), Log: Log{Level: "info"}}
+	return &Plan{Server: DefaultServer(), Limits: DefaultLimits(), Log: Log{Level: "info"}, ZoneStore: ZoneStore{Serial: "increment"}}
 }
 
 // DefaultServer has the limits of a server that was told nothing else. They
@@ -22,7 +22,8 @@ func DefaultServer() Server {
 		Parked: 16384,
 		// As long as a stub resolver waits before it asks again (resolv.conf's
 		// timeout is 5 seconds): who has not been answered by then has left.
-		Drain: 5 * time.Second,
+		Drain:   5 * time.Second,
+		History: DefaultHistory(),
 		TCP: TCP{
 			// File descriptors and one goroutine each; a server that mostly
 			// speaks UDP sees a few hundred.

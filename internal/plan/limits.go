@@ -69,6 +69,9 @@ var limits = []limit[Plan]{
 	{"server.tcp.total", second, day, func(p *Plan) int64 { return int64(p.Server.TCP.Total) }, duration},
 	{"server.tcp.write", second, 5 * minute, func(p *Plan) int64 { return int64(p.Server.TCP.Write) }, duration},
 
+	// Fewer than two leave nothing to go back to.
+	{"history.keep", 2, 10_000, func(p *Plan) int64 { return int64(p.Server.History.Keep) }, count},
+
 	{"limits.rate.queries-per-second", 0, 1_000_000, func(p *Plan) int64 { return int64(p.Limits.Rate.PerSecond) }, count},
 	{"limits.rate.burst", 1, 10_000_000, func(p *Plan) int64 { return int64(p.Limits.Rate.Burst) }, count},
 	// A shorter prefix would take whole parts of the Internet for one client.
@@ -141,6 +144,9 @@ func Range(path string) (least, greatest string, ok bool) {
 	}
 	if key, in := strings.CutPrefix(path, "cache."); in {
 		return span(key, cacheLimits)
+	}
+	if key, in := strings.CutPrefix(path, "querylog.sinks."); in {
+		return span(key, sinkLimits)
 	}
 	if key, in := strings.CutPrefix(path, "querylog."); in {
 		return span(key, queryLogLimits)

@@ -49,22 +49,24 @@ func (p Problem) Error() string {
 
 // Plan is a configuration, ready to be started. It is never changed once made.
 type Plan struct {
-	Listen   []Listen
-	Zones    []Zone
-	Forward  []Forward
-	Cache    Cache
-	Access   Access
-	Limits   Limits
-	Views    []View // the first that fits is taken; a client that fits none has the view without a name
-	Server   Server
-	Log      Log
-	QueryLog QueryLog
-	Metrics  Metrics
-	Control  Control
-	API      API
-	Programs []Program // of the policy; a query enters the one of its listener
-	Objects  []Object  // that programs refer to, each behind those that it refers to
-	Rules    []Rule    // of level 1: the site's own, which its program has
+	Listen    []Listen
+	Zones     []Zone
+	Forward   []Forward
+	Cache     Cache
+	Access    Access
+	Limits    Limits
+	Views     []View // the first that fits is taken; a client that fits none has the view without a name
+	Server    Server
+	Log       Log
+	QueryLog  QueryLog
+	Metrics   Metrics
+	Control   Control
+	API       API
+	ZoneStore ZoneStore
+	Keys      []TSIGKey
+	Programs  []Program // of the policy; a query enters the one of its listener
+	Objects   []Object  // that programs refer to, each behind those that it refers to
+	Rules     []Rule    // of level 1: the site's own, which its program has
 
 	// Level2 tells that plugins were written, as mosdns has them: then everyone may
 	// ask, unless Access says something else.
@@ -122,6 +124,7 @@ type Server struct {
 	Drain    time.Duration
 	CPUSteer bool // let the kernel hand packets to the socket of the receiving CPU
 	TCP      TCP
+	History  History
 }
 
 // TCP holds the limits of stream listeners.
@@ -145,15 +148,6 @@ type Log struct {
 type Metrics struct {
 	Pos    Pos
 	Listen netip.AddrPort
-}
-
-// API is where the HTTP API of level 2 is served; an empty address is off.
-type API struct {
-	Pos  Pos
-	HTTP string // host:port; without a host it is every address
-	// Token is what a client has to show; without one the API is for this machine
-	// alone, whatever HTTP says.
-	Token string
 }
 
 // Control is the socket of the command line; an empty path is off.

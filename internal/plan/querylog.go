@@ -14,6 +14,7 @@ type QueryLog struct {
 	Age     time.Duration // of the oldest rows; 0 is any
 	Privacy string        // off, masked or pseudonyms
 	Without []string      // columns that are left empty: client_port, answers
+	Sinks   []Sink
 }
 
 // DefaultQueryLog has what is not written of a log that is wanted.
@@ -27,6 +28,7 @@ func (c *checker) queryLog() {
 	if q.Dir == "" {
 		return
 	}
+	c.sinks("querylog.sinks", q.Sinks)
 	parent := filepath.Dir(q.Dir)
 	if info, err := os.Stat(parent); err != nil || !info.IsDir() {
 		c.add(q.Pos, "create it, owned by the user that the server runs as", "querylog.dir: there is no folder %s", parent)

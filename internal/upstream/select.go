@@ -223,6 +223,10 @@ func (g *Group) choose(x *Exchange, now time.Duration, tie uint32, hedge bool) i
 func (g *Group) candidate(i int, now time.Duration, tie uint32) candidate {
 	h := &g.servers[i].health
 	c := candidate{weight: uint64(h.score(now))}
+	if g.servers[i].drained.Load() {
+		c.sick, c.burden = true, maxTries
+		return c
+	}
 	if c.sick = !h.healthy(now); c.sick {
 		c.burden = 1
 		return c
@@ -252,7 +256,7 @@ func (g *Group) probed(now time.Duration, asked int, count uint64) *server {
 		return nil // somebody else does
 	}
 	for i, s := range g.servers {
-		if i == asked || g.cfg.Select != Fastest && s.penaltyAt(now) == 0 {
+		if i == asked || s.drained.Load() || g.cfg.Select != Fastest && s.penaltyAt(now) == 0 {
 			continue
 		}
 		at := s.probeAt.Load()

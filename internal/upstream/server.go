@@ -19,6 +19,7 @@ type server struct {
 	udp   pool
 	tcp   connPool
 
+	drained atomic.Bool            // asked only where no other is left
 	filling atomic.Pointer[socket] // that gathers the queries of the batch at hand
 }
 
@@ -152,6 +153,18 @@ func (s *server) noteEDNS(sl *slot, now time.Duration) {
 	}
 }
 
+// Drain makes the server of that name one that is asked only where no other is left,
+// or, where on is false, one like the others. It is false where there is none.
+func (g *Group) Drain(name string, on bool) (found bool) {
+	for _, s := range g.servers {
+		if s.cfg.Name == name {
+			s.drained.Store(on)
+			found = true
+		}
+	}
+	return found
+}
+
 // Status tells what is known of each server, in the order of Config.Servers.
 func (g *Group) Status(now time.Duration) []ServerStatus {
 	all := make([]ServerStatus, 0, len(g.servers))
@@ -160,7 +173,7 @@ func (g *Group) Status(now time.Duration) []ServerStatus {
 		all = append(all, ServerStatus{
 			Name: s.cfg.Name, Addr: s.cfg.Addr,
 			RTT: time.Duration(s.srtt.Load()), P95: time.Duration(s.p95.Load()),
-			Penalty: s.penaltyAt(now), Healthy: s.healthy(now), NoEDNS: !s.speaksEDNS(now),
+			Penalty: s.penaltyAt(now), Healthy: s.healthy(now), Drained: s.drained.Load(), NoEDNS: !s.speaksEDNS(now),
 			Queries: c.queries.Load(), Answers: c.answers.Load(), Timeouts: c.timeouts.Load(),
 			Failures: c.failures.Load(), Errors: c.errors.Load(),
 			Truncated: c.truncated.Load(), TCPQueries: c.tcpQueries.Load(),

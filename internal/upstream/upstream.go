@@ -147,6 +147,7 @@ type ServerStatus struct {
 	P95     time.Duration // 19 of 20 answers were faster
 	Penalty time.Duration // for recent failures; counts as RTT in the choice
 	Healthy bool
+	Drained bool // asked only where no other is left
 	NoEDNS  bool // it is asked without OPT, for a while
 
 	Queries    uint64 // sent, probes and tries by TCP included

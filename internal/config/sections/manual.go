@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/waymark-dns/waymark/internal/plan"
+	"github.com/waymark-dns/waymark/internal/qlog/sink"
 )
 
 // entry is a row without its type: what the manual needs.
@@ -64,7 +65,7 @@ A file with ` + "`plugins:`" + ` at its top is one of mosdns v5: plugins with ` 
 sequences of rules. Its keys mean what they mean there:
 
 - At the top stand ` + "`log`, `include`, `plugins` and `api`" + `. Of the sections of this page,
-  ` + "`zones`, `server`, `metrics` and `control`" + ` may stand beside them; a sequence answers from the zones
+  ` + "`zones`, `server`, `metrics`, `control` and `history`" + ` may stand beside them; a sequence answers from the zones
   with ` + "`exec: zone`" + `. Everyone may ask, unless a rule says otherwise.
 - ` + "`log`" + ` also takes the levels of mosdns: ` + "`dpanic`, `panic` and `fatal` are `error`" + `.
 - A plugin must stand behind those that it refers to. Paths start in the working directory, which
@@ -98,6 +99,9 @@ func Manual() string {
 		}
 		if e.key == rulesRow.key {
 			b.WriteString(words())
+		}
+		if e.key == queryLogRow.key {
+			b.WriteString(sink.Manual())
 		}
 	}
 	b.WriteString(level2)

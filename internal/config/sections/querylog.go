@@ -43,6 +43,7 @@ var queryLogRows = []row[plan.QueryLog]{
 		key: "without", value: filled(listOf(withoutValue, func(q *plan.QueryLog) *[]string { return &q.Without })), none: "nothing", example: "client_port\nanswers",
 		doc: "Columns that are left empty: `client_port`, `answers` (addresses in the answer). They are more than a third of the size.",
 	},
+	sinksRow(func(q *plan.QueryLog) *[]plan.Sink { return &q.Sinks }),
 }
 
 var withoutValue = one("client_port or answers", func(s string) (string, bool) {

@@ -16,6 +16,8 @@ import (
 var table = []row[plan.Plan]{
 	listenRow,
 	zonesRow,
+	zoneStoreRow,
+	keysRow,
 	forwardRow,
 	cacheRow,
 	accessRow,
@@ -28,6 +30,8 @@ var table = []row[plan.Plan]{
 	queryLogRow,
 	metricsRow,
 	controlRow,
+	apiRow,
+	historyRow,
 }
 
 // later are sections that the design knows and that are not built yet.
@@ -36,7 +40,7 @@ var later = []string{
 }
 
 // plugins are the keys that make a file one of level 2, for who misspells one.
-var plugins = []string{"plugins", "include", "api"}
+var plugins = []string{"plugins", "include"}
 
 // Read is ReadTree of a text that is a file of level 1 and nothing else. The plan
 // is nil when a part of the text could not be read at all.

@@ -31,6 +31,7 @@ type Op struct {
 	Type  uint16    // 0 with Delete: all types of the owner, except SOA and NS of the apex
 	TTL   uint32    // seconds, below 2^31
 	RDATA [][]byte  // uncompressed
+	Data  []string  // more RDATA, in presentation format, names relative to the apex; no comments
 }
 
 // Edit is operations that are done together or not at all.
@@ -76,7 +77,8 @@ func (s *Store) Edit(ctx context.Context, e Edit) (Result, error) {
 
 func (s *Store) edit(ctx context.Context, e *Edit) (Result, error) {
 	apex := e.Zone.Fold()
-	if err := checkOps(e.Ops, apex); err != nil {
+	ops, err := checkOps(e.Ops, apex)
+	if err != nil {
 		return Result{}, err
 	}
 	leave, err := s.take(ctx, apex)
@@ -93,8 +95,8 @@ func (s *Store) edit(ctx context.Context, e *Edit) (Result, error) {
 			return err
 		}
 		w := &workspace{apex: apex, chunks: b.Bucket(chunksBucket), sets: map[string]*change{}}
-		for i := range e.Ops {
-			if err := w.do(&e.Ops[i]); err != nil {
+		for i := range ops {
+			if err := w.do(&ops[i]); err != nil {
 				return &OpError{i, err}
 			}
 		}
@@ -106,15 +108,17 @@ func (s *Store) edit(ctx context.Context, e *Edit) (Result, error) {
 	return c.run()
 }
 
-// checkOps judges operations without looking at the zone.
-func checkOps(ops []Op, apex wire.Name) error {
+// checkOps judges operations without looking at the zone. The result is a copy that
+// has all RDATA in wire format.
+func checkOps(ops []Op, apex wire.Name) ([]Op, error) {
 	var all []error
+	ops = slices.Clone(ops)
 	for i := range ops {
 		if err := ops[i].check(apex); err != nil {
 			all = append(all, &OpError{i, err})
 		}
 	}
-	return errors.Join(all...)
+	return ops, errors.Join(all...)
 }
 
 func (o *Op) check(apex wire.Name) error {
@@ -127,8 +131,12 @@ func (o *Op) check(apex wire.Name) error {
 		return ErrType
 	case o.TTL >= 1<<31:
 		return ErrTTL
-	case len(o.RDATA) == 0 && o.Do != Delete, len(o.RDATA) > 0 && o.Type == 0:
+	}
+	if records := len(o.RDATA) + len(o.Data); records == 0 && o.Do != Delete || records > 0 && o.Type == 0 {
 		return ErrNoRDATA
+	}
+	if err := o.parse(apex); err != nil {
+		return err
 	}
 	for _, rdata := range o.RDATA {
 		if !wire.CheckRDATA(o.Type, rdata) || len(rdata) > wire.MaxMessage {

@@ -129,7 +129,7 @@ func edit(t testing.TB, s *Store, lines ...string) Result {
 func contents(t testing.TB, s *Store) []string {
 	t.Helper()
 	var all []string
-	err := s.Export(context.Background(), apexName(), func(batch []zonefile.Record) error {
+	err := s.Records(context.Background(), apexName(), func(batch []zonefile.Record) error {
 		for _, r := range batch {
 			rdata := slices.Clone(r.RDATA)
 			if r.Type == wire.TypeSOA {

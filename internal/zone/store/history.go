@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/waymark-dns/waymark/internal/wire"
+	"github.com/waymark-dns/waymark/internal/zone/zonetext"
 )
 
 // Version is one entry of a zone's history.
@@ -83,6 +84,7 @@ type RRset struct {
 	Type  uint16
 	TTL   uint32   // of the first record
 	RDATA [][]byte // uncompressed
+	Data  []string // the same in presentation format, names absolute; Op.Data takes it back
 }
 
 // Change is what differs in one RRset between two versions. It is in memory of its
@@ -142,11 +144,14 @@ func (c *change) export(apex wire.Name) (Change, error) {
 // exportSet is a set in memory of its own.
 func exportSet(s *set, apex wire.Name) (RRset, error) {
 	out := RRset{Owner: appendOwner(nil, s.name, apex), Type: s.typ}
+	var text []byte
 	err := eachRecord(s.body, func(r record) error {
 		if out.RDATA == nil {
 			out.TTL = r.ttl
 		}
 		out.RDATA = append(out.RDATA, slices.Clone(r.rdata))
+		text = zonetext.AppendRDATA(text[:0], s.typ, r.rdata, nil)
+		out.Data = append(out.Data, string(text))
 		return nil
 	})
 	return out, err

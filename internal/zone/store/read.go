@@ -96,16 +96,16 @@ func (s *Store) copyChunks(apex wire.Name) ([]chunk, error) {
 	return all, err
 }
 
-// Export hands out all records of the present version in batches, the SOA record
+// Records hands out all records of the present version in batches, the SOA record
 // first, then by owner and type; each batch is valid until each returns. The
 // caller may be slow: the store goes on. An error of each ends it. It is a Source.
-func (s *Store) Export(ctx context.Context, apex wire.Name, each func([]zonefile.Record) error) error {
+func (s *Store) Records(ctx context.Context, apex wire.Name, each func([]zonefile.Record) error) error {
 	chunks, err := s.copyChunks(apex)
 	if err == nil {
 		err = export(ctx, chunks, apex.Fold(), each)
 	}
 	if err != nil {
-		return fmt.Errorf("exporting zone %s: %w", apex, err)
+		return fmt.Errorf("reading zone %s from the store: %w", apex, err)
 	}
 	return nil
 }

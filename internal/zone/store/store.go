@@ -7,7 +7,7 @@
 //
 // Files in the order a change meets them: import.go and gather.go (a whole zone),
 // edit.go (some RRsets), rules.go and serial.go (may it be), commit.go and chunk.go
-// (onto the disk), history.go (back again), read.go (out of it).
+// (onto the disk), history.go (back again), read.go and text.go (out of it).
 package store
 
 import (
@@ -72,9 +72,9 @@ const (
 type Config struct {
 	Path     string // of the file; it is made where it is not there
 	Serial   SerialPolicy
-	Versions int              // of a zone's history that are kept, 1,000 if 0
-	Octets   int64            // of a zone's history that are kept, 128 MiB if 0
-	Wait     time.Duration    // for another process to leave the file, 1 second if 0
+	Versions int           // of a zone's history that are kept, 1,000 if 0
+	Octets   int64         // of a zone's history that are kept, 128 MiB if 0
+	Wait     time.Duration // for another process to leave the file, 1 second if 0
 	Now      func() time.Time
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"github.com/waymark-dns/waymark/internal/wire"
 )
 
 // anyRDATA parses RDATA of any type, through miekg/dns.
@@ -46,7 +48,7 @@ func (p *parser) collect(k kind) error {
 		}
 		switch k {
 		case wordToken:
-			p.rest = append(p.rest, p.tok...)
+			p.rest = appendWord(p.rest, p.tok)
 		case quotedToken:
 			p.rest = append(append(append(p.rest, '"'), p.tok...), '"')
 		default:
@@ -54,6 +56,26 @@ func (p *parser) collect(k kind) error {
 		}
 	}
 	return nil
+}
+
+// appendWord appends a word with its escapes of marks as \DDD: miekg/dns does not see
+// the end of a word that is nothing else.
+func appendWord(dst, word []byte) []byte {
+	for i := 0; i < len(word); i++ {
+		c := word[i]
+		dst = append(dst, c)
+		if c != '\\' || i+1 == len(word) {
+			continue
+		}
+		i++
+		switch c = word[i]; c {
+		case '\\', '"', '(', ')', ';':
+			dst = append(dst, '0'+c/100, '0'+c/10%10, '0'+c%10)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
 }
 
 // parseRest turns p.rest into RDATA.
@@ -178,7 +200,7 @@ func (p *parser) unknownRDATA() error {
 	}
 	end := p.tokens
 	p.tokens = first
-	if err := p.wellFormed(); err != nil {
+	if err := p.wellFormed(); err != nil && (!p.opaque || !wire.CheckRDATA(p.rrtype, p.rd)) {
 		return err
 	}
 	p.tokens = end
@@ -188,10 +210,13 @@ func (p *parser) unknownRDATA() error {
 // wellFormed checks p.rd against the layout of its type: read and written
 // again it must be the same. That also refuses compressed names (RFC 3597 §4).
 func (p *parser) wellFormed() error {
-	if dns.TypeToRR[p.rrtype] == nil || p.rrtype == dns.TypeNULL {
+	bad := &syntaxError{fmt.Sprintf("RDATA of %d octets is not that of a %s record", len(p.rd), typeName(p.rrtype)), rdataMend(p.rrtype)}
+	if dns.TypeToRR[p.rrtype] == nil || changed(p.rrtype) {
+		if !wire.CheckRDATA(p.rrtype, p.rd) {
+			return bad
+		}
 		return nil
 	}
-	bad := &syntaxError{fmt.Sprintf("RDATA of %d octets is not that of a %s record", len(p.rd), typeName(p.rrtype)), rdataMend(p.rrtype)}
 	if len(p.rd) == 0 {
 		if p.rrtype == dns.TypeAPL {
 			return nil
@@ -209,6 +234,17 @@ func (p *parser) wellFormed() error {
 		return bad
 	}
 	return nil
+}
+
+// changed tells whether miekg/dns makes other RDATA of sound RDATA of a type: it
+// adds the subaddress of ISDN that may be left out (RFC 1183 §3.2), loses the relay
+// behind the flag of AMTRELAY, and takes backslashes in CAA and URI for escapes.
+func changed(t uint16) bool {
+	switch t {
+	case dns.TypeNULL, dns.TypeISDN, dns.TypeAMTRELAY, dns.TypeCAA, dns.TypeURI:
+		return true
+	}
+	return false
 }
 
 // rdataMend says what RDATA of a type looks like.

@@ -68,6 +68,7 @@ type parser struct {
 	slow bool      // never take the direct path, for tests
 
 	classes bool   // records may be of any class
+	opaque  bool   // Options.Opaque
 	class   uint16 // of the record at hand
 	ttl     uint32
 	ttlSet  bool

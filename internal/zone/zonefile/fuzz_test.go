@@ -50,6 +50,9 @@ func FuzzFastPath(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		if wrongInMiekg(text) {
+			return
+		}
 		got, _ := parseText(t, text, false)
 		want, slowProblems := parseText(t, text, true)
 		if slices.ContainsFunc(slowProblems, refusedByMiekgAlone) {
@@ -63,7 +66,18 @@ func FuzzFastPath(f *testing.F) {
 
 // refusedByMiekgAlone tells whether a problem is that of text that RFCs allow
 // and miekg/dns does not: types in any order in the text of an NSEC record.
-func refusedByMiekgAlone(p Problem) bool { return strings.Contains(p.Text, "nsec bits out of order") }
+func refusedByMiekgAlone(p Problem) bool {
+	return strings.Contains(p.Text, "nsec bits out of order") || strings.Contains(p.Text, "no presentation format that is known")
+}
+
+// wrongInMiekg tells whether text may have types whose RDATA miekg/dns changes, by
+// name or by number.
+func wrongInMiekg(text []byte) bool {
+	upper := bytes.ToUpper(text)
+	return slices.ContainsFunc([]string{"LOC", "ISDN", "AMTRELAY", "CAA", "URI", "TYPE0", "TYPE20", "TYPE25", "TYPE26", "TYPE29"}, func(t string) bool {
+		return bytes.Contains(upper, []byte(t))
+	})
+}
 
 // FuzzWhole compares whole records with what miekg/dns makes of them, where
 // both accept the text.
@@ -74,7 +88,7 @@ func FuzzWhole(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		// miekg/dns joins what parentheses and carriage returns part, and
 		// takes the record as gone on behind a quote.
-		if bytes.ContainsAny(text, "()\r\"$") {
+		if bytes.ContainsAny(text, "()\r\"$") || wrongInMiekg(text) {
 			return
 		}
 		got, problems := parseText(t, text, false)

@@ -38,7 +38,7 @@ func (p *parser) direct() bool {
 		return p.number(2) && p.nameField()
 	case dns.TypeSRV:
 		return p.numbers(2, 2, 2) && p.nameField()
-	case dns.TypeTXT, dns.TypeSPF:
+	case dns.TypeTXT, dns.TypeSPF, dns.TypeISDN, typeWALLET, typeCLA:
 		return p.strings()
 	case dns.TypeSOA:
 		return p.nameFields(2) && p.number(4) && p.times()
@@ -46,7 +46,7 @@ func (p *parser) direct() bool {
 		return p.numbers(2, 1, 1) && p.hexRest()
 	case dns.TypeDNSKEY, dns.TypeCDNSKEY:
 		return p.numbers(2, 1, 1) && p.base64Rest()
-	case dns.TypeRRSIG:
+	case dns.TypeRRSIG, dns.TypeSIG:
 		return p.typeField() && p.numbers(1, 1, 4) &&
 			p.moment() && p.moment() && p.number(2) && p.nameField() && p.base64Rest()
 	case dns.TypeNSEC:
@@ -60,7 +60,7 @@ func (p *parser) direct() bool {
 	case dns.TypeSSHFP:
 		return p.numbers(1, 1) && p.hexRest()
 	}
-	return false
+	return p.directRare()
 }
 
 // generic is the word that starts RDATA in the form for unknown types.

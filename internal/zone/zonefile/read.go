@@ -51,7 +51,7 @@ func Scan(path string, o Options, each func([]Record) error) (*Findings, error) 
 	if st.origin == nil {
 		st.origin = wire.Root
 	}
-	r := &reader{o: o, each: each, found: Findings{limit: o.Limits.Problems}}
+	r := newReader(o, each)
 	s := &splitter{o: o, root: root}
 	if o.Workers == 1 || info.Size() <= int64(o.chunk) {
 		err = r.inline(s, f, st)
@@ -64,10 +64,18 @@ func Scan(path string, o Options, each func([]Record) error) (*Findings, error) 
 	return &r.found, err
 }
 
+func newReader(o Options, each func([]Record) error) *reader {
+	return &reader{o: o, each: each, found: Findings{limit: o.Limits.Problems}}
+}
+
+func (r *reader) parser() *parser {
+	return &parser{apex: r.o.Origin, max: r.o.Limits.Problems, classes: r.o.Classes, opaque: r.o.Opaque}
+}
+
 // inline reads on this goroutine alone, with one chunk.
 func (r *reader) inline(s *splitter, f io.Reader, st state) error {
 	var free []*chunk
-	p := &parser{apex: r.o.Origin, max: r.o.Limits.Problems, classes: r.o.Classes}
+	p := r.parser()
 	s.take = func() *chunk {
 		if n := len(free); n > 0 {
 			c := free[n-1]
@@ -88,7 +96,7 @@ func (r *reader) inline(s *splitter, f io.Reader, st state) error {
 
 // parallel reads with a goroutine that splits and several that parse. All have
 // ended when it returns.
-func (r *reader) parallel(s *splitter, f *os.File, st state) error {
+func (r *reader) parallel(s *splitter, f io.Reader, st state) error {
 	chunks := 2*r.o.Workers + 2 // one in each parser's hands, one waiting for it, one split, one handed out
 	var (
 		free    = make(chan *chunk, chunks)
@@ -115,7 +123,7 @@ func (r *reader) parallel(s *splitter, f *os.File, st state) error {
 		return nil
 	}
 	for range r.o.Workers {
-		wg.Go(func() { parseLoop(&parser{apex: r.o.Origin, max: r.o.Limits.Problems, classes: r.o.Classes}, work) })
+		wg.Go(func() { parseLoop(r.parser(), work) })
 	}
 	wg.Go(func() {
 		defer close(ordered)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"github.com/waymark-dns/waymark/internal/wire"
 )
 
 // classIN is the only class a zone may have, and what a record has that names none.
@@ -176,8 +178,11 @@ func typeByName(tok []byte) (uint16, bool) {
 		n, err := strconv.ParseUint(number, 10, 16)
 		return uint16(n), err == nil
 	}
-	t, ok := dns.StringToType[upper]
-	return t, ok
+	if t, ok := dns.StringToType[upper]; ok {
+		return t, true
+	}
+	t, err := wire.ParseType(upper)
+	return t, err == nil
 }
 
 // typeName is the name of a type, TYPE123 for one without.

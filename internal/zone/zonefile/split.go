@@ -73,7 +73,7 @@ func lengthOf(f io.Reader) int64 {
 		if info, err := f.Stat(); err == nil {
 			return info.Size()
 		}
-	case *strings.Reader:
+	case interface{ Size() int64 }: // in memory
 		return f.Size()
 	}
 	return math.MaxInt64

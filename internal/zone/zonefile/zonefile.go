@@ -39,6 +39,7 @@ type Options struct {
 	Workers int   // chunks parsed at the same time; 0 is GOMAXPROCS
 	Now     int64 // seconds since 1970 that signatures are judged at; 0 leaves their times unjudged
 	Classes bool  // records may be of any class, not of IN alone
+	Opaque  bool  // RDATA in the form for unknown types (RFC 3597 §5) needs the layout that package wire knows of its type and no more
 	chunk   int   // bytes of a chunk of a large file, chunkSize if 0
 }
 

@@ -1,4 +1,7 @@
-package app
+// Package program makes programs of the policy of a plan's rules and objects, which are
+// words: names and arguments are resolved here, once, and nothing is looked up by name
+// when a query runs. It knows no engine but through act.Env; app calls it.
+package program
 
 import (
 	"errors"
@@ -13,22 +16,23 @@ import (
 	"github.com/waymark-dns/waymark/internal/policy/step"
 )
 
-// compiler makes programs of rules in words. Names and arguments are resolved here,
-// once; nothing is looked up by name when a query runs.
-type compiler struct {
+// Programs is what has been made.
+type Programs struct {
+	Set *policy.Set
+
 	env     *act.Env
 	number  func(text string) uint16 // of rules, for the log
-	set     *policy.Set
-	numbers map[string]uint16 // of programs, by tag
+	numbers map[string]uint16        // of programs, by tag
 }
 
-// compile makes the objects and programs of p. The first program is the first of
-// p.Programs.
-func compile(p *plan.Plan, env *act.Env, number func(text string) uint16) (*compiler, error) {
-	c := &compiler{env: env, number: number, set: &policy.Set{Programs: make([]policy.Program, len(p.Programs))}, numbers: map[string]uint16{}}
+// Compile makes the objects and programs of p. The first program is the first of
+// p.Programs. number gives rules their numbers, for the log. Errors say where in the
+// configuration they belong.
+func Compile(p *plan.Plan, env *act.Env, number func(text string) uint16) (*Programs, error) {
+	c := &Programs{env: env, number: number, Set: &policy.Set{Programs: make([]policy.Program, len(p.Programs))}, numbers: map[string]uint16{}}
 	for i, program := range p.Programs {
 		c.numbers[program.Name] = uint16(i)
-		c.set.Programs[i].Name = program.Name
+		c.Set.Programs[i].Name = program.Name
 	}
 	env.Match.Objects = map[string]any{}
 	env.Program = c.program
@@ -44,12 +48,12 @@ func compile(p *plan.Plan, env *act.Env, number func(text string) uint16) (*comp
 		if err != nil {
 			return nil, err
 		}
-		c.set.Programs[i].Rules = rules
+		c.Set.Programs[i].Rules = rules
 	}
 	return c, nil
 }
 
-func (c *compiler) object(o plan.Object) (any, error) {
+func (c *Programs) object(o plan.Object) (any, error) {
 	for _, k := range act.ObjectKinds() {
 		if k.Type == o.Type {
 			return k.Make(c.env, o.Tag, o.Args)
@@ -60,7 +64,7 @@ func (c *compiler) object(o plan.Object) (any, error) {
 
 // program is the number of the program with that tag, or of one that is made of
 // the object with that tag alone.
-func (c *compiler) program(tag string) (uint16, error) {
+func (c *Programs) program(tag string) (uint16, error) {
 	if n, ok := c.numbers[tag]; ok {
 		return n, nil
 	}
@@ -68,14 +72,14 @@ func (c *compiler) program(tag string) (uint16, error) {
 	if err := c.do(&rule, plan.Term{Name: "$" + tag}); err != nil {
 		return 0, err
 	}
-	n := uint16(len(c.set.Programs))
+	n := uint16(len(c.Set.Programs))
 	c.numbers[tag] = n
-	c.set.Programs = append(c.set.Programs, policy.Program{Name: tag, Rules: []policy.Rule{rule}})
+	c.Set.Programs = append(c.Set.Programs, policy.Program{Name: tag, Rules: []policy.Rule{rule}})
 	return n, nil
 }
 
-// entries is the program of each listener, by its URL.
-func (c *compiler) entries(p *plan.Plan) (map[string]uint16, error) {
+// Entries is the program of each listener, by its URL.
+func (c *Programs) Entries(p *plan.Plan) (map[string]uint16, error) {
 	all := map[string]uint16{}
 	for _, l := range p.Listen {
 		n, err := c.program(l.Entry)
@@ -87,7 +91,7 @@ func (c *compiler) entries(p *plan.Plan) (map[string]uint16, error) {
 	return all, nil
 }
 
-func (c *compiler) rules(p plan.Program) ([]policy.Rule, error) {
+func (c *Programs) rules(p plan.Program) ([]policy.Rule, error) {
 	var rules []policy.Rule
 	for i, r := range p.Rules {
 		rule, err := c.rule(r)
@@ -116,7 +120,7 @@ func ruleName(program string, rule policy.Rule) string {
 	return name
 }
 
-func (c *compiler) rule(r plan.Rule) (policy.Rule, error) {
+func (c *Programs) rule(r plan.Rule) (policy.Rule, error) {
 	rule := policy.Rule{Text: r.String()}
 	if r.Pos.File != "" {
 		rule.Where = r.Pos.String()
@@ -135,7 +139,7 @@ func (c *compiler) rule(r plan.Rule) (policy.Rule, error) {
 	return rule, c.do(&rule, r.Do)
 }
 
-func (c *compiler) matcher(t plan.Term) (policy.Matcher, error) {
+func (c *Programs) matcher(t plan.Term) (policy.Matcher, error) {
 	if tag, ok := strings.CutPrefix(t.Name, "$"); ok {
 		m, ok := c.env.Match.Objects[tag].(policy.Matcher)
 		if !ok {
@@ -152,7 +156,7 @@ func (c *compiler) matcher(t plan.Term) (policy.Matcher, error) {
 }
 
 // do fills in what the rule does.
-func (c *compiler) do(rule *policy.Rule, t plan.Term) error {
+func (c *Programs) do(rule *policy.Rule, t plan.Term) error {
 	if tag, ok := strings.CutPrefix(t.Name, "$"); ok {
 		return c.refer(rule, tag, t.Args)
 	}
@@ -183,7 +187,7 @@ func (c *compiler) do(rule *policy.Rule, t plan.Term) error {
 }
 
 // refer makes the rule do what has that tag.
-func (c *compiler) refer(rule *policy.Rule, tag, args string) error {
+func (c *Programs) refer(rule *policy.Rule, tag, args string) error {
 	object, ok := c.env.Match.Objects[tag]
 	if !ok {
 		return c.flow(rule, policy.Call, tag)
@@ -201,7 +205,7 @@ func (c *compiler) refer(rule *policy.Rule, tag, args string) error {
 	return place(rule, object)
 }
 
-func (c *compiler) flow(rule *policy.Rule, next policy.Next, tag string) error {
+func (c *Programs) flow(rule *policy.Rule, next policy.Next, tag string) error {
 	n, ok := c.numbers[tag]
 	if !ok {
 		return fmt.Errorf("no sequence %q", tag)
@@ -210,7 +214,7 @@ func (c *compiler) flow(rule *policy.Rule, next policy.Next, tag string) error {
 	return nil
 }
 
-func (c *compiler) mark(rule *policy.Rule, args string) error {
+func (c *Programs) mark(rule *policy.Rule, args string) error {
 	var marks step.Mark
 	for _, word := range strings.Fields(args) {
 		n, err := strconv.ParseUint(word, 10, 32)

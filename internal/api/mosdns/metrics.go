@@ -1,4 +1,6 @@
-package api
+// Package mosdns is the metrics of plugins with the names that mosdns v5 gives them. It
+// serves nothing; package api does.
+package mosdns
 
 import (
 	"time"
@@ -9,21 +11,25 @@ import (
 	"github.com/waymark-dns/waymark/internal/upstream"
 )
 
-// collector is the metrics of plugins, with the names that mosdns gives them.
-type collector struct{ conf Config }
+// Collector is the metrics of plugins.
+type Collector struct {
+	// Made is what the present configuration has made. It is called by many at once.
+	Made func() (*act.Made, *act.Metrics)
+	Now  func() time.Duration // as upstreams count
+}
 
 // Describe is part of prometheus.Collector. It tells of nothing: what there is
 // depends on the configuration, and is described as it comes.
-func (collector) Describe(chan<- *prometheus.Desc) {}
+func (Collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is part of prometheus.Collector.
-func (c collector) Collect(ch chan<- prometheus.Metric) {
-	made, metrics := c.conf.Made()
+func (c Collector) Collect(ch chan<- prometheus.Metric) {
+	made, metrics := c.Made()
 	out := sink{ch}
 	for _, cache := range made.Caches {
 		out.cache(cache)
 	}
-	for _, u := range upstreams(made.Relays, c.conf.Now()) {
+	for _, u := range upstreams(made.Relays, c.Now()) {
 		out.upstream(u)
 	}
 	for _, m := range metrics.All() {
