@@ -65,32 +65,9 @@ func note(r *http.Request, format string, args ...any) {
 
 // route does what one route does, for who may have it.
 func (s *Server) route(t *route, w http.ResponseWriter, r *http.Request) {
-	sent := &asked{}
+	sent := &asked{who: identity{name: "nobody"}}
 	status := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-	var err error
-	if t.scope == Nobody {
-		sent.who = identity{name: "nobody"}
-	} else {
-		var p *Problem
-		if sent.who, p = s.authorize(r, t.scope, t.unsafe()); p != nil {
-			err = p
-		}
-	}
-	places := s.places
-	if t.slow {
-		places = s.slow
-	}
-	if free, ok := place(places); !ok {
-		err = problem(http.StatusServiceUnavailable, "too many requests at once")
-	} else {
-		defer free()
-	}
-	if err == nil {
-		r = r.WithContext(context.WithValue(r.Context(), askedKey{}, sent))
-		s.limit(t, w, r)
-		err = t.do(s, status, r)
-	}
-	if err != nil {
+	if err := s.perform(t, status, r, sent); err != nil {
 		p, ours := asProblem(err)
 		if ours {
 			s.conf.Log.Error("a request to the API failed", "method", r.Method, "path", r.URL.Path, "error", err)
@@ -108,6 +85,28 @@ func (s *Server) route(t *route, w http.ResponseWriter, r *http.Request) {
 			Who: sent.who.name, From: remote(r).Addr().String(), Method: r.Method, Path: r.URL.Path, Status: status.status, What: sent.note,
 		})
 	}
+}
+
+// perform does what a route does, where who asks may have it and there is a place.
+func (s *Server) perform(t *route, w *statusWriter, r *http.Request, sent *asked) error {
+	if t.scope != Nobody {
+		who, p := s.authorize(r, t.scope, t.unsafe())
+		if sent.who = who; p != nil {
+			return p
+		}
+	}
+	places := s.places
+	if t.slow {
+		places = s.slow
+	}
+	free, ok := place(places)
+	if !ok {
+		return problem(http.StatusServiceUnavailable, "too many requests at once")
+	}
+	defer free()
+	r = r.WithContext(context.WithValue(r.Context(), askedKey{}, sent))
+	s.limit(t, w, r)
+	return t.do(s, w, r)
 }
 
 // limit bounds the body and the time of a request.

@@ -63,12 +63,31 @@ func (c *checker) api() {
 		c.add(a.Pos, "write for example 127.0.0.1:8053", "api.listen: %s is no address with a port", a.HTTP)
 		return
 	}
+	c.apiAccess(a, addr)
+	c.apiTokens(a)
+	if a.Password != "" && !strings.HasPrefix(a.Password, "$2") {
+		c.add(c.plan.At("api.password"), "make one with: waymark password", "api.password: it is not a bcrypt hash")
+	}
+	if (a.Cert == "") != (a.Key == "") {
+		c.add(c.plan.At("api.tls"), "write both", "api.tls: cert and key belong together")
+	}
+	c.readable("api.tls.cert", a.Cert)
+	c.readable("api.tls.key", a.Key)
+	c.folder("api.audit", a.Audit)
+}
+
+// apiAccess finds an API that nobody, or everybody, could use.
+func (c *checker) apiAccess(a API, addr netip.Addr) {
 	if len(a.Tokens) == 0 && a.Password == "" && !a.Open {
 		c.add(a.Pos, mendToken+", and write what it prints under api: tokens:, or write open: true for everyone on this machine", "api.listen: nobody could ask: there are no tokens")
 	}
 	if len(a.Tokens) == 0 && a.Password == "" && a.Open && !addr.IsLoopback() {
 		c.add(a.Pos, mendToken+", or listen on 127.0.0.1", "api.listen: other machines can reach %s, and there are no tokens", a.HTTP)
 	}
+}
+
+// apiTokens finds tokens that are none, or have one name.
+func (c *checker) apiTokens(a API) {
 	names := map[string]bool{}
 	for _, t := range a.Tokens {
 		if sum, err := hex.DecodeString(t.SHA256); err != nil || len(sum) != 32 {
@@ -79,15 +98,6 @@ func (c *checker) api() {
 		}
 		names[t.Name] = true
 	}
-	if a.Password != "" && !strings.HasPrefix(a.Password, "$2") {
-		c.add(c.plan.At("api.password"), "make one with: waymark password", "api.password: it is not a bcrypt hash")
-	}
-	if (a.Cert == "") != (a.Key == "") {
-		c.add(c.plan.At("api.tls"), "write both", "api.tls: cert and key belong together")
-	}
-	c.readable("api.tls.cert", a.Cert)
-	c.readable("api.tls.key", a.Key)
-	c.folder("api.audit", a.Audit)
 }
 
 // readable finds a file that cannot be read.

@@ -2,6 +2,7 @@ package qlog
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -43,12 +44,9 @@ func child(dir string) {
 	}
 	for { // ended by a signal
 		ask(200)
-		for done := false; !done; time.Sleep(time.Millisecond) {
-			done = int(l.Stats().Rows) == asked
+		if err := l.Sync(context.Background()); err != nil {
+			os.Exit(1)
 		}
-		flushed := make(chan struct{})
-		l.requests <- func() { l.flush(); close(flushed) }
-		<-flushed
 		fmt.Println(asked)
 		ask(100) // not flushed when the signal comes
 	}

@@ -253,6 +253,21 @@ func (l *Log) finish() {
 	l.jobs <- job{table: full, tail: l.tail.leave(full)}
 }
 
+// Sync has everything that rings had published before the call in the files when it
+// returns.
+func (l *Log) Sync(ctx context.Context) error {
+	done := make(chan struct{})
+	select {
+	case l.requests <- func() { l.turn(); l.flush(); close(done) }:
+		<-done
+		return nil
+	case <-l.ctx.Done():
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Stats is what a log has done.
 type Stats struct {
 	Rows     uint64 // written

@@ -39,10 +39,7 @@ func newTraffic(t testing.TB, names int, perSecond int) *traffic {
 	return f
 }
 
-var (
-	onUDP = &serve.Peer{Listener: "udp://127.0.0.1:53", Index: 0}
-	onTCP = &serve.Peer{Listener: "tcp://127.0.0.1:53", Proto: serve.TCP, Index: 1}
-)
+var onUDP = &serve.Peer{Listener: "udp://127.0.0.1:53"}
 
 // next makes r the next query, answered; out is memory for the response.
 func (f *traffic) next(r *serve.Request) {
