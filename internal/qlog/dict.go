@@ -10,9 +10,34 @@ import (
 // dict numbers different values in the order in which they come. A value has a key
 // that it is found by, and a text that files have it as.
 type dict struct {
-	slots []uint64 // number plus one, below it 32 bits of the hash
-	keys  packed
+	slots []slot
+	count int
+	keys  []byte // those that are too long for their slot
 	texts packed
+}
+
+// slot is one value: what it takes to tell whether it is the one that is looked for,
+// so that as few places of memory as possible are looked at.
+type slot struct {
+	key    uint64 // a short key itself, else where it begins in keys
+	hash   uint32
+	length uint8 // of the key
+	number uint32
+	used   bool
+}
+
+// shortKey is the octets of a key that a slot has room for.
+const shortKey = 8
+
+// short is a short key as a slot has it.
+func short(key []byte) (k uint64) {
+	if len(key) == 4 { // one IPv4 address
+		return uint64(binary.LittleEndian.Uint32(key))
+	}
+	for i, c := range key {
+		k |= uint64(c) << (8 * i)
+	}
+	return k
 }
 
 // packed is many short strings, one behind the other.
@@ -49,49 +74,60 @@ func (p *packed) cut(n int) {
 
 func (p *packed) reset() { p.octets, p.ends = p.octets[:0], p.ends[:0] }
 
-const hashBits = 0xffffffff
-
 // find is the number of the value with that key; fold takes small and capital letters
-// for the same. Where there is none it is the number that the next one gets, and slot
-// is for put.
-func (d *dict) find(hash uint64, key []byte, fold bool) (number uint32, slot int, ok bool) {
-	if 4*d.keys.len() >= 3*len(d.slots) {
+// for the same. Where there is none it is the number that the next one gets, and at is
+// for put. A key has at most 255 octets.
+func (d *dict) find(hash uint64, key []byte, fold bool) (number uint32, at int, ok bool) {
+	if 4*d.count >= 3*len(d.slots) {
 		d.grow()
 	}
-	tag := hash >> 32
+	tag := uint32(hash >> 32)
 	mask := len(d.slots) - 1
 	for i := int(tag) & mask; ; i = (i + 1) & mask {
-		s := d.slots[i]
-		if s == 0 {
-			return uint32(d.keys.len()), i, false
+		s := &d.slots[i]
+		if !s.used {
+			return uint32(d.count), i, false
 		}
-		if s&hashBits == tag {
-			n := uint32(s>>32) - 1
-			if have := d.keys.at(n); bytes.Equal(have, key) || fold && wire.EqualFold(have, key) {
-				return n, i, true
-			}
+		if s.hash == tag && int(s.length) == len(key) && d.is(s, key, fold) {
+			return s.number, i, true
 		}
 	}
 }
 
-// put gives the next number to a value that find did not find; its text is to be
-// added to texts.
-func (d *dict) put(hash uint64, slot int, key []byte) {
-	d.keys.add(key)
-	d.slots[slot] = uint64(d.keys.len())<<32 | hash>>32
+// is tells whether the slot's key, which is as long, is that one.
+func (d *dict) is(s *slot, key []byte, fold bool) bool {
+	if len(key) <= shortKey && !fold {
+		return s.key == short(key)
+	}
+	have := d.keys[s.key : s.key+uint64(s.length)]
+	return bytes.Equal(have, key) || fold && wire.EqualFold(have, key)
 }
 
-// grow doubles the table. A place is where the tag points, or behind it.
+// put gives the next number to a value that find did not find, with the same fold; its
+// text is to be added to texts.
+func (d *dict) put(hash uint64, at int, key []byte, fold bool) {
+	s := slot{hash: uint32(hash >> 32), length: uint8(len(key)), number: uint32(d.count), used: true}
+	if len(key) <= shortKey && !fold {
+		s.key = short(key)
+	} else {
+		s.key = uint64(len(d.keys))
+		d.keys = append(d.keys, key...)
+	}
+	d.slots[at] = s
+	d.count++
+}
+
+// grow doubles the table.
 func (d *dict) grow() {
 	old := d.slots
-	d.slots = make([]uint64, max(1024, 2*len(old)))
+	d.slots = make([]slot, max(1024, 2*len(old)))
 	mask := len(d.slots) - 1
 	for _, s := range old {
-		if s == 0 {
+		if !s.used {
 			continue
 		}
-		i := int(s&hashBits) & mask
-		for d.slots[i] != 0 {
+		i := int(s.hash) & mask
+		for d.slots[i].used {
 			i = (i + 1) & mask
 		}
 		d.slots[i] = s
@@ -100,13 +136,14 @@ func (d *dict) grow() {
 
 // size is the octets that the values take.
 func (d *dict) size() int {
-	return len(d.keys.octets) + len(d.texts.octets) + 8*d.keys.len() + 8*len(d.slots)
+	const slotSize = 24
+	return len(d.keys) + len(d.texts.octets) + 4*d.texts.len() + slotSize*len(d.slots)
 }
 
 // reset empties d and keeps its memory.
 func (d *dict) reset() {
 	clear(d.slots)
-	d.keys.reset()
+	d.count, d.keys = 0, d.keys[:0]
 	d.texts.reset()
 }
 

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -21,15 +20,25 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is a log and a ring that it reads, in a bubble of synthetic time.
+// site is a log and a ring that it reads, with a clock that goes when it is told to.
 type site struct {
 	*Log
-	t     *testing.T
-	ring  *Ring
-	f     *traffic
-	begin time.Time
-	text  *locked
+	t    *testing.T
+	ring *Ring
+	f    *traffic
+	*clock
+	text *locked
 }
+
+// clock is the time of a site.
+type clock struct{ at atomic.Int64 }
+
+// epoch is when the clocks of tests begin.
+var epoch = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+
+func (c *clock) now() time.Duration { return time.Duration(c.at.Load()) }
+
+func (c *clock) wall() time.Time { return epoch.Add(c.now()) }
 
 // locked is what the program's log says.
 type locked struct {
@@ -49,23 +58,23 @@ func (l *locked) String() string {
 	return l.b.String()
 }
 
-func config(dir string) (Config, *locked, time.Time) {
-	begin, text := time.Now(), &locked{}
+func config(dir string) (Config, *locked, *clock) {
+	c, text := &clock{}, &locked{}
 	return Config{
-		Dir: dir, Now: func() time.Duration { return time.Since(begin) }, Wall: time.Now,
+		Dir: dir, Now: c.now, Wall: c.wall,
 		Log: slog.New(slog.NewTextHandler(text, nil)),
 		Names: Names{
 			Rule:     func(uint16) string { return "waymark.yaml:17" },
 			Upstream: func(n uint16) string { return []string{"", "udp://192.0.2.53:53"}[n] },
 			Listener: func(n uint16) string { return []string{"udp://127.0.0.1:53", "tcp://127.0.0.1:53"}[n] },
 		},
-	}, text, begin
+	}, text, c
 }
 
 // openSite opens a log; change changes its configuration before.
 func openSite(t *testing.T, dir string, change func(*Config)) *site {
 	t.Helper()
-	c, text, begin := config(dir)
+	c, text, clock := config(dir)
 	if change != nil {
 		change(&c)
 	}
@@ -73,7 +82,7 @@ func openSite(t *testing.T, dir string, change func(*Config)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{Log: l, t: t, ring: NewRing(c.Now), f: newTraffic(t, 50, 1000), begin: begin, text: text}
+	s := &site{Log: l, t: t, ring: NewRing(c.Now), f: newTraffic(t, 50, 1000), clock: clock, text: text}
 	l.Add(s.ring)
 	return s
 }
@@ -83,16 +92,25 @@ func (s *site) ask(n int) {
 	r := s.f.request()
 	for range n {
 		s.f.next(r)
-		r.At = time.Since(s.begin)
+		r.At = s.now()
 		s.ring.Observe(r)
 		s.ring.Flush()
 	}
 }
 
-// pass lets time pass.
+// pass lets time pass, and the log do what is due then.
 func (s *site) pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
+	s.t.Helper()
+	gone, stop := context.WithCancel(context.Background())
+	stop()
+	nothing := &deletion{ctx: gone, done: make(chan error, 1)} // done when what was given before is
+	s.requests <- func() {
+		s.turn()
+		s.at.Add(int64(d))
+		s.turn()
+		s.jobs <- job{delete: nothing}
+	}
+	<-nothing.done
 }
 
 // shut closes the log.
@@ -122,12 +140,10 @@ func read(t *testing.T, dir string) (rows []Row, files []File) {
 	return rows, files
 }
 
-func inBubble(t *testing.T, do func(t *testing.T)) { synctest.Test(t, do) }
-
 // What is asked is in the tail a second later, in a segment when the log is closed.
 func TestLog(t *testing.T) {
 	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
+	func() {
 		s := openSite(t, dir, nil)
 		s.ask(100)
 		s.pass(1100 * time.Millisecond)
@@ -135,8 +151,8 @@ func TestLog(t *testing.T) {
 		if len(rows) != 100 || len(files) != 1 || !files[0].Tail {
 			t.Fatalf("after a second: %d rows in %v", len(rows), files)
 		}
-		if got := rows[0].Time; got != s.begin.UnixMicro() {
-			t.Errorf("the first row is of %d, asked at %d", got, s.begin.UnixMicro())
+		if got := rows[0].Time; got != epoch.UnixMicro() {
+			t.Errorf("the first row is of %d, asked at %d", got, epoch.UnixMicro())
 		}
 		s.ask(50)
 		s.shut()
@@ -147,14 +163,14 @@ func TestLog(t *testing.T) {
 		if st := s.Stats(); st.Rows != 150 || st.Lost != 0 || st.Files != 1 || st.Octets != files[0].Size {
 			t.Errorf("%+v", st)
 		}
-	})
+	}()
 }
 
 // A quarter of an hour after its first row a tail becomes a segment, and another one
 // begins with the next row. An idle log writes nothing.
 func TestLogAge(t *testing.T) {
 	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
+	func() {
 		s := openSite(t, dir, nil)
 		for range 3 {
 			s.ask(10)
@@ -171,7 +187,7 @@ func TestLogAge(t *testing.T) {
 			}
 		}
 		s.shut()
-	})
+	}()
 }
 
 // Files go when they are older than is to be kept, and when they are too many, the
@@ -183,14 +199,14 @@ func TestKeep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			inBubble(t, func(t *testing.T) {
+			func() {
 				s := openSite(t, dir, change)
 				var first time.Time
 				for i := range 20 {
 					s.ask(100)
 					s.pass(16 * time.Minute)
 					if i == 16 {
-						first = time.Now().Add(-16 * time.Minute)
+						first = s.wall().Add(-16 * time.Minute)
 					}
 				}
 				_, files := read(t, dir)
@@ -208,7 +224,7 @@ func TestKeep(t *testing.T) {
 					t.Errorf("the oldest is of %v", files[0].First)
 				}
 				s.shut()
-			})
+			}()
 		})
 	}
 }
@@ -241,7 +257,7 @@ func (f *full) Write(b []byte) (int, error) {
 // On a full disk the oldest files go, the newest rows are kept, and it is said once.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
+	func() {
 		s := openSite(t, dir, nil)
 		s.keeper.create = func(path string) (file, error) {
 			f, err := createFile(path)
@@ -251,7 +267,7 @@ func TestFull(t *testing.T) {
 			s.ask(100)
 			s.pass(16 * time.Minute)
 		}
-		last := time.Now()
+		last := s.wall()
 		s.shut()
 		rows, files := read(t, dir)
 		if len(files) < 4 || used(dir) > 40<<10 {
@@ -266,13 +282,13 @@ func TestFull(t *testing.T) {
 		if s.Stats().Lost != 0 {
 			t.Errorf("%d rows are lost", s.Stats().Lost)
 		}
-	})
+	}()
 }
 
 // A disk that takes nothing at all costs the log its rows, and nobody else anything.
 func TestBroken(t *testing.T) {
 	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
+	func() {
 		s := openSite(t, dir, nil)
 		var broken atomic.Bool
 		broken.Store(true)
@@ -295,7 +311,7 @@ func TestBroken(t *testing.T) {
 		if rows, _ := read(t, dir); len(rows) != 10 {
 			t.Errorf("%d rows; what waited in memory should be there", len(rows))
 		}
-	})
+	}()
 }
 
 // What another run has left becomes segments: tails, also damaged and empty ones.
@@ -316,7 +332,7 @@ func TestLogAdopts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inBubble(t, func(t *testing.T) {
+	func() {
 		s := openSite(t, dir, nil)
 		s.shut()
 		entries, _ := os.ReadDir(dir)
@@ -337,13 +353,13 @@ func TestLogAdopts(t *testing.T) {
 		if text := s.text.String(); !strings.Contains(text, "damaged") || !strings.Contains(text, "another version") {
 			t.Errorf("nothing is said of damage, or of another version: %s", text)
 		}
-	})
+	}()
 }
 
 // Rows are deleted from segments and from what is not one yet.
 func TestDelete(t *testing.T) {
 	dir := t.TempDir()
-	inBubble(t, func(t *testing.T) {
+	func() {
 		s := openSite(t, dir, nil)
 		s.ask(500)
 		s.pass(16 * time.Minute)
@@ -370,7 +386,7 @@ func TestDelete(t *testing.T) {
 		if _, err := s.Delete(context.Background(), match); err == nil {
 			t.Error("a closed log deletes")
 		}
-	})
+	}()
 }
 
 // What clients are called.
@@ -414,7 +430,7 @@ func TestPrivacy(t *testing.T) {
 			t.Errorf("%q is read as a key: %v", text, err)
 		}
 	}
-	inBubble(t, func(t *testing.T) {
+	func() {
 		logs := t.TempDir()
 		s := openSite(t, logs, func(c *Config) { c.Privacy, c.Without = Pseudonyms, Without{ClientPorts: true, Answers: true} })
 		s.ask(100)
@@ -428,7 +444,7 @@ func TestPrivacy(t *testing.T) {
 		if len(rows) != 100 {
 			t.Errorf("%d rows", len(rows))
 		}
-	})
+	}()
 }
 
 // taker is a sink.
@@ -442,7 +458,7 @@ func (s *taker) Close() error   { s.closed = true; return nil }
 
 // Sinks and feeds get every row; a feed that is slow loses some, and knows how many.
 func TestFeed(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	func() {
 		sink := &taker{}
 		s := openSite(t, t.TempDir(), func(c *Config) { c.Sinks = []Sink{sink} })
 		quick, slow, left := s.Follow(1000), s.Follow(10), s.Follow(10)
@@ -458,7 +474,7 @@ func TestFeed(t *testing.T) {
 		}
 		for range quick.C {
 		}
-	})
+	}()
 }
 
 // Rows are in order, whatever order they came in.

@@ -1,6 +1,7 @@
 package qlog
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
@@ -110,7 +111,7 @@ func (t *table) name(rec *Record) uint32 {
 	n, slot, ok := t.names.find(rec.Hash, rec.Name, true)
 	if !ok {
 		folded := rec.Name.Fold()
-		t.names.put(rec.Hash, slot, folded)
+		t.names.put(rec.Hash, slot, folded, true)
 		t.names.texts.add([]byte(folded.String()))
 	}
 	return n
@@ -121,7 +122,7 @@ func (t *table) client(rec *Record, s *scribe) uint32 {
 	hash := mix(t.seed, binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:]))
 	n, slot, ok := t.clients.find(hash, key[:], false)
 	if !ok {
-		t.clients.put(hash, slot, key[:])
+		t.clients.put(hash, slot, key[:], false)
 		t.clients.texts.end(s.privacy.appendClient(t.clients.texts.octets, key))
 	}
 	return n
@@ -131,7 +132,7 @@ func (t *table) answer(rec *Record) uint32 {
 	hash := hashOctets(t.seed^uint64(rec.families), rec.Answers)
 	n, slot, ok := t.answers.find(hash, rec.Answers, false)
 	if !ok {
-		t.answers.put(hash, slot, rec.Answers)
+		t.answers.put(hash, slot, rec.Answers, false)
 		text := t.answers.texts.octets
 		begin := len(text)
 		rec.EachAnswer(func(a netip.Addr) {
@@ -151,7 +152,7 @@ func (t *table) kind(rec *Record, s *scribe) uint32 {
 		hash := hashOctets(t.seed, rec.ECS)
 		n, slot, ok := t.subnets.find(hash, rec.ECS, false)
 		if !ok {
-			t.subnets.put(hash, slot, rec.ECS)
+			t.subnets.put(hash, slot, rec.ECS, false)
 		}
 		key[2] |= uint64(n+1) << 32
 	}
@@ -162,7 +163,7 @@ func (t *table) kind(rec *Record, s *scribe) uint32 {
 	}
 	n, slot, ok := t.kinds.find(hash, octets[:], false)
 	if !ok {
-		t.kinds.put(hash, slot, octets[:])
+		t.kinds.put(hash, slot, octets[:], false)
 		t.templates = append(t.templates, s.template(rec))
 	}
 	return n
@@ -213,13 +214,17 @@ func classText(class uint16) string {
 	return "CLASS" + strconv.Itoa(int(class))
 }
 
+// digest is a key for a text of any length.
+func digest(text []byte) [32]byte { return sha256.Sum256(text) }
+
 // append adds a row that somebody has as texts.
 func (t *table) append(row *Row) {
 	text := func(d *dict, s string) uint32 {
-		hash := hashOctets(t.seed, []byte(s))
-		n, slot, ok := d.find(hash, []byte(s), false)
+		key := digest([]byte(s))
+		hash := binary.LittleEndian.Uint64(key[:])
+		n, slot, ok := d.find(hash, key[:], false)
 		if !ok {
-			d.put(hash, slot, []byte(s))
+			d.put(hash, slot, key[:], false)
 			d.texts.add([]byte(s))
 		}
 		return n
@@ -231,10 +236,11 @@ func (t *table) append(row *Row) {
 	for _, c := range kindColumns {
 		key = append(append(key, *c.of(&kind)...), 0)
 	}
-	hash := hashOctets(t.seed, key)
-	n, slot, ok := t.kinds.find(hash, key, false)
+	sum := digest(key)
+	hash := binary.LittleEndian.Uint64(sum[:])
+	n, slot, ok := t.kinds.find(hash, sum[:], false)
 	if !ok {
-		t.kinds.put(hash, slot, key)
+		t.kinds.put(hash, slot, sum[:], false)
 		t.templates = append(t.templates, kind)
 	}
 	t.rows = append(t.rows, entry{
