@@ -46,13 +46,13 @@ func Known() Tables {
 var keys = []string{"log", "include", "plugins", "api"}
 
 // marks are the keys that only level 2 has.
-var marks = regexp.MustCompile(`(?im)^["']?(plugins|include|api)["']?[ \t]*:`)
+var marks = regexp.MustCompile(`(?im)^["']?(plugins|include)["']?[ \t]*:`)
 
 // Peek reports whether a text that may not even be YAML is meant as level 2.
 func Peek(src []byte) bool { return marks.Match([]byte(strings.TrimPrefix(string(src), "\ufeff"))) }
 
 // Split parts the keys of level 2 from all others. found is whether there is one
-// that level 1 does not have.
+// that level 1 does not have; else log and api are of level 1.
 func Split(roots []*tree.Node) (level1, level2 []*tree.Node, found bool) {
 	for _, root := range roots {
 		one, two := *root, *root
@@ -64,7 +64,7 @@ func Split(roots []*tree.Node) (level1, level2 []*tree.Node, found bool) {
 				continue
 			}
 			two.Pairs = append(two.Pairs, p)
-			found = found || key != "log"
+			found = found || key == "plugins" || key == "include"
 		}
 		level1, level2 = append(level1, &one), append(level2, &two)
 	}
