@@ -15,7 +15,7 @@ import (
 )
 
 // sectionsOfConfig are the keys that an example of a configuration begins with.
-var sectionsOfConfig = []string{"listen", "zones", "views", "access", "limits", "sets", "rules", "forward", "cache", "server", "log", "metrics", "control"}
+var sectionsOfConfig = []string{"listen", "zones", "views", "access", "limits", "sets", "rules", "forward", "cache", "server", "log", "metrics", "control", "zonestore", "keys", "querylog", "api", "history"}
 
 // notYetLoadable are pages whose examples show sections that are still to come.
 var notYetLoadable = map[string]string{
