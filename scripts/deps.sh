@@ -64,12 +64,21 @@ install() {
 	apt-get install -q -y --no-install-recommends $packages </dev/null
 }
 
+# A Parquet reader of somebody else, for a test that is skipped without it.
+reader() {
+	foreign=$(dirname "$0")/../internal/qlog/testdata/foreign
+	if [ -d "$foreign/node_modules" ] || ! command -v npm >/dev/null; then return; fi
+	(cd "$foreign" && npm ci --no-audit --no-fund --silent >/dev/null 2>&1) ||
+		echo "npm ci failed in internal/qlog/testdata/foreign: the test with a foreign Parquet reader is skipped" >&2
+}
+
 look
 if [ -n "$packages" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 	echo "installing:$packages"
 	install || echo "installing failed:$packages" >&2
 	look
 fi
+reader
 if [ -z "$packages" ]; then
 	echo "all there"
 	exit 0
