@@ -53,7 +53,7 @@ type selection struct {
 }
 
 func (s *Server) selected(r *http.Request) (sel selection, err error) {
-	tag, given := r.FormValue("cache"), r.URL.Query().Has("cache")
+	tag, given := param(r, "cache"), r.URL.Query().Has("cache")
 	for _, c := range s.conf.Live.Caches() {
 		if !given || c.Tag == tag {
 			sel.caches = append(sel.caches, c)
@@ -66,7 +66,7 @@ func (s *Server) selected(r *http.Request) (sel selection, err error) {
 		return sel, err
 	}
 	sel.under, err = domain(r, "under")
-	sel.typ = r.FormValue("type")
+	sel.typ = param(r, "type")
 	return sel, err
 }
 

@@ -80,7 +80,7 @@ func (s *Server) checkConfig(w http.ResponseWriter, r *http.Request) error {
 
 // confirm is how long a change may wait for its confirmation; 0 needs none.
 func confirm(r *http.Request) (time.Duration, error) {
-	if r.FormValue("confirm") == "" {
+	if param(r, "confirm") == "" {
 		return 0, nil
 	}
 	n, err := number(r, "confirm", 0, 24*3600)
@@ -106,7 +106,7 @@ func (s *Server) applyConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := m.Apply(history.Change{Text: string(b), IfMatch: r.Header.Get("If-Match"), Who: asks(r).name, Comment: r.FormValue("comment"), Confirm: wait})
+	done, err := m.Apply(history.Change{Text: string(b), IfMatch: r.Header.Get("If-Match"), Who: asks(r).name, Comment: param(r, "comment"), Confirm: wait})
 	return applied(w, r, done, err)
 }
 
@@ -188,7 +188,7 @@ func (s *Server) rollbackConfig(w http.ResponseWriter, r *http.Request) error {
 	if match == "" {
 		match = "*"
 	}
-	done, err := m.Rollback(sent.ID, history.Change{IfMatch: match, Who: asks(r).name, Comment: r.FormValue("comment"), Confirm: wait})
+	done, err := m.Rollback(sent.ID, history.Change{IfMatch: match, Who: asks(r).name, Comment: param(r, "comment"), Confirm: wait})
 	return applied(w, r, done, err)
 }
 
@@ -231,7 +231,7 @@ func (s *Server) configDiff(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	diff, err := m.Diff(r.FormValue("from"), r.FormValue("to"), masked(r))
+	diff, err := m.Diff(param(r, "from"), param(r, "to"), masked(r))
 	if err != nil {
 		return historyProblem(err)
 	}

@@ -119,7 +119,7 @@ func (s *Server) logTop(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	table, report, err := search.Top(r.Context(), dir, f, r.FormValue("column"), n)
+	table, report, err := search.Top(r.Context(), dir, f, param(r, "column"), n)
 	if err != nil {
 		return searched(err)
 	}
@@ -149,7 +149,7 @@ func (s *Server) logExport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	kinds := map[string]string{"json": "application/x-ndjson", "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
-	format := r.FormValue("format")
+	format := param(r, "format")
 	if format == "" {
 		format = "json"
 	}
@@ -168,7 +168,7 @@ func (s *Server) logDelete(w http.ResponseWriter, r *http.Request) error {
 	if err := only(r, "client", "name"); err != nil {
 		return err
 	}
-	if (r.FormValue("client") == "") == (r.FormValue("name") == "") {
+	if (param(r, "client") == "") == (param(r, "name") == "") {
 		return problem(http.StatusBadRequest, "say whose rows go: client or name")
 	}
 	log, _ := s.conf.Live.QueryLog()

@@ -9,9 +9,13 @@ import (
 	"github.com/waymark-dns/waymark/internal/wire"
 )
 
+// param is a parameter of the address. The body is not looked at, whatever its type
+// says: curl calls every body a form.
+func param(r *http.Request, key string) string { return r.URL.Query().Get(key) }
+
 // number is a parameter that is a whole number from 1 to most.
 func number(r *http.Request, key string, preset, most int) (int, error) {
-	text := r.FormValue(key)
+	text := param(r, key)
 	if text == "" {
 		return preset, nil
 	}
@@ -42,7 +46,7 @@ func only(r *http.Request, known ...string) error {
 
 // domain is a parameter that is a name, nil where it is not there.
 func domain(r *http.Request, key string) (wire.Name, error) {
-	text := r.FormValue(key)
+	text := param(r, key)
 	if text == "" {
 		return nil, nil
 	}

@@ -47,7 +47,7 @@ func (s *Server) rrsets(w http.ResponseWriter, r *http.Request) error {
 	if p.Most, err = number(r, "limit", 1000, 10_000); err != nil {
 		return err
 	}
-	if r.FormValue("skip") != "" {
+	if param(r, "skip") != "" {
 		if p.Skip, err = number(r, "skip", 0, 1<<30); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (s *Server) rrsets(w http.ResponseWriter, r *http.Request) error {
 	if p.Under, err = domain(r, "under"); err != nil {
 		return err
 	}
-	if text := r.FormValue("type"); text != "" {
+	if text := param(r, "type"); text != "" {
 		if p.Type, err = wire.ParseType(text); err != nil {
 			return problem(http.StatusBadRequest, "type: %v", err)
 		}
@@ -197,7 +197,7 @@ func (s *Server) zoneDiff(w http.ResponseWriter, r *http.Request) error {
 	}
 	var ends [2]uint32
 	for i, key := range []string{"from", "to"} {
-		n, err := strconv.ParseUint(r.FormValue(key), 10, 32)
+		n, err := strconv.ParseUint(param(r, key), 10, 32)
 		if err != nil {
 			return problem(http.StatusBadRequest, "%s: write the serial of a version", key)
 		}

@@ -28,7 +28,7 @@ func (s *Server) series(w http.ResponseWriter, r *http.Request) error {
 	}
 	names, series := s.conf.Live.Series()
 	now := s.conf.Wall().Unix()
-	step := r.FormValue("step")
+	step := param(r, "step")
 	if step != "" && step != "1" && step != "60" {
 		return problem(http.StatusBadRequest, "step: write 1 or 60, in seconds")
 	}
@@ -52,7 +52,7 @@ func (s *Server) series(w http.ResponseWriter, r *http.Request) error {
 
 // instant is a parameter in seconds since 1970.
 func instant(r *http.Request, key string, preset int64) (int64, error) {
-	text := r.FormValue(key)
+	text := param(r, key)
 	if text == "" {
 		return preset, nil
 	}

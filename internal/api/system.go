@@ -70,7 +70,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 	if err := only(r, "name", "type", "client", "listener", "dnssec", "cd"); err != nil {
 		return err
 	}
-	a := explain.Asked{Name: r.FormValue("name"), Type: r.FormValue("type"), Client: r.FormValue("client"), Listener: r.FormValue("listener")}
+	a := explain.Asked{Name: param(r, "name"), Type: param(r, "type"), Client: param(r, "client"), Listener: param(r, "listener")}
 	var errs [2]error
 	a.DO, errs[0] = flag(r, "dnssec")
 	a.CD, errs[1] = flag(r, "cd")
@@ -89,7 +89,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 
 // flag is a parameter that is true or false.
 func flag(r *http.Request, key string) (bool, error) {
-	text := r.FormValue(key)
+	text := param(r, key)
 	if text == "" {
 		return false, nil
 	}

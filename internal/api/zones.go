@@ -155,7 +155,7 @@ func match(r *http.Request) (*uint32, error) {
 
 // by is who changes a zone.
 func by(r *http.Request) store.Author {
-	return store.Author{Who: asks(r).name, Note: r.FormValue("comment")}
+	return store.Author{Who: asks(r).name, Note: param(r, "comment")}
 }
 
 // changed swaps a new version in and tells it.

@@ -11,6 +11,7 @@ import (
 	"github.com/waymark-dns/waymark/internal/plan"
 	"github.com/waymark-dns/waymark/internal/qlog"
 	"github.com/waymark-dns/waymark/internal/stats"
+	"github.com/waymark-dns/waymark/internal/upstream"
 	"github.com/waymark-dns/waymark/internal/wire"
 	"github.com/waymark-dns/waymark/internal/zone"
 	"github.com/waymark-dns/waymark/internal/zone/store"
@@ -70,8 +71,16 @@ func (l live) Groups() (all []api.NamedGroup) {
 	if w == nil {
 		return nil
 	}
+	tags := map[*upstream.Group]string{}
+	for _, relay := range w.made.Relays {
+		tags[relay.Group] = relay.Tag
+	}
 	for i, g := range w.engines.groups {
-		all = append(all, api.NamedGroup{Name: groupName(i, w.plan), Group: g.Group})
+		name, ok := tags[g.Group]
+		if !ok {
+			name = groupName(i, w.plan)
+		}
+		all = append(all, api.NamedGroup{Name: name, Group: g.Group})
 	}
 	return all
 }
