@@ -167,6 +167,14 @@ func ownAddress(addr string) (string, error) {
 // Addr is the address that it listens on.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
+// URL is where it is served.
+func (s *Server) URL() string {
+	if s.conf.TLS.Cert != "" {
+		return "https://" + s.Addr()
+	}
+	return "http://" + s.Addr()
+}
+
 // Serve starts to answer.
 func (s *Server) Serve() {
 	s.wg.Go(func() {

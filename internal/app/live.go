@@ -107,7 +107,7 @@ func (l live) Series() ([]string, *stats.Series) { return seriesNames, l.s.serie
 
 func (l live) Zones() []*zone.Zone {
 	if w := l.s.world.Load(); w != nil {
-		return append(append([]*zone.Zone{}, w.zones...), w.beside...)
+		return w.served()
 	}
 	return nil
 }

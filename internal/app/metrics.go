@@ -122,7 +122,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		w.engines.collect(w.plan, c.s.now(), ch)
 		ch <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(c.s.parked.Len()))
 		ch <- prometheus.MustNewConstMetric(failedDesc, prometheus.GaugeValue, float64(w.failed))
-		for _, z := range w.zones {
+		for _, z := range w.served() {
 			if z.Broken() {
 				continue
 			}

@@ -261,8 +261,11 @@ func (s *Server) announce(w *world) {
 		scheme, _, _ := strings.Cut(l.key, "://")
 		fmt.Fprintf(&b, "listening on %s://%s\n", scheme, l.Addr())
 	}
-	if len(w.zones) > 0 || len(w.plan.Forward) == 0 && !w.plan.Level2 {
-		fmt.Fprintf(&b, "serving %d zones with %d records\n", len(w.zones), w.records())
+	if zones := len(w.zones) + len(w.beside); zones > 0 || len(w.plan.Forward) == 0 && !w.plan.Level2 {
+		fmt.Fprintf(&b, "serving %d zones with %d records\n", zones, w.records())
+	}
+	if s.api != nil {
+		fmt.Fprintf(&b, "HTTP API at %s/api/v1\n", s.api.URL())
 	}
 	if w.plan.Level2 {
 		fmt.Fprintf(&b, "running %d sequences with %d plugins beside them\n", len(w.plan.Programs), len(w.plan.Objects))
@@ -270,7 +273,7 @@ func (s *Server) announce(w *world) {
 	for _, f := range w.plan.Forward {
 		fmt.Fprintf(&b, "forwarding %s\n", forwardText(f))
 	}
-	if len(w.plan.Zones)+len(w.plan.Forward) == 0 && !w.plan.Level2 {
+	if len(w.plan.Zones)+len(w.plan.Forward) == 0 && !w.plan.Level2 && s.managed.store == nil {
 		s.log.Warn("no zones and nothing to forward to: every query will be refused")
 	}
 	if len(s.listeners) > 0 {

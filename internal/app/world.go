@@ -179,11 +179,14 @@ func keptError(err error, kept *zone.Zone, running bool) error {
 // records is the number of resource records of all zones.
 func (w *world) records() int {
 	total := 0
-	for _, z := range w.zones {
+	for _, z := range w.served() {
 		total += z.Records()
 	}
 	return total
 }
+
+// served is all zones: of files, and managed.
+func (w *world) served() []*zone.Zone { return slices.Concat(w.zones, w.beside) }
 
 // zone is the loaded version of that zone, or nil.
 func (w *world) zone(z plan.Zone) *zone.Zone {
@@ -199,11 +202,12 @@ func (w *world) zone(z plan.Zone) *zone.Zone {
 
 // summary tells what is served, in a line.
 func (w *world) summary() string {
-	names := make([]string, 0, len(w.plan.Zones))
+	zones := w.served()
+	names := make([]string, 0, len(zones))
 	const shown = 10
-	for i, z := range w.zones {
+	for i, z := range zones {
 		if i == shown {
-			names = append(names, fmt.Sprintf("and %d more", len(w.plan.Zones)-shown))
+			names = append(names, fmt.Sprintf("and %d more", len(zones)-shown))
 			break
 		}
 		if z.Broken() {
@@ -212,8 +216,8 @@ func (w *world) summary() string {
 		}
 		names = append(names, fmt.Sprintf("%s %d", z.Name(), z.Serial()))
 	}
-	text := fmt.Sprintf("%d zones, %d failed: %s", len(w.plan.Zones), w.failed, strings.Join(names, ", "))
-	if len(w.plan.Zones) == 0 {
+	text := fmt.Sprintf("%d zones, %d failed: %s", len(zones), w.failed, strings.Join(names, ", "))
+	if len(zones) == 0 {
 		text = "no zones"
 	}
 	for _, f := range w.plan.Forward {
