@@ -21,9 +21,14 @@ type dict struct {
 type slot struct {
 	key    uint64 // a short key itself, else where it begins in keys
 	hash   uint32
-	length uint8 // of the key
 	number uint32
+	length uint8 // of the key
 	used   bool
+
+	// Of a name: what its answers were the last time, where they have a short key.
+	lastLength uint8
+	lastNumber uint32
+	lastKey    uint64
 }
 
 // shortKey is the octets of a key that a slot has room for.
@@ -136,7 +141,7 @@ func (d *dict) grow() {
 
 // size is the octets that the values take.
 func (d *dict) size() int {
-	const slotSize = 24
+	const slotSize = 32
 	return len(d.keys) + len(d.texts.octets) + 4*d.texts.len() + slotSize*len(d.slots)
 }
 

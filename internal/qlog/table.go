@@ -37,6 +37,15 @@ type table struct {
 	kinds                   dict // keys are kindKeys; texts are not used
 	templates               []Row
 	scratch                 []entry
+	last                    recent
+}
+
+// recent is what the record before had: queries of one client come together.
+type recent struct {
+	known                    bool
+	client                   [16]byte
+	kind                     kindKey
+	clientNumber, kindNumber uint32
 }
 
 // kindKey is all of a row that has few different values.
@@ -46,7 +55,7 @@ func newTable() *table { return &table{seed: rand.Uint64()} }
 
 // reset empties t and keeps its memory.
 func (t *table) reset() {
-	t.rows, t.templates = t.rows[:0], t.templates[:0]
+	t.rows, t.templates, t.last = t.rows[:0], t.templates[:0], recent{}
 	for _, d := range []*dict{&t.names, &t.clients, &t.answers, &t.subnets, &t.kinds} {
 		d.reset()
 	}
@@ -99,25 +108,39 @@ func textOf(f func(uint16) string, n uint16) string {
 
 // add adds a record.
 func (t *table) add(rec *Record, s *scribe) {
+	name, answers := t.question(rec)
 	t.rows = append(t.rows, entry{
 		time: s.epoch + int64(rec.At/time.Microsecond),
-		name: t.name(rec), client: t.client(rec, s), answers: t.answer(rec), kind: t.kind(rec, s),
+		name: name, client: t.client(rec, s), answers: answers, kind: t.kind(rec, s),
 		latency: uint32(min(rec.Latency/time.Microsecond, 1<<32-1)),
 		port:    rec.Port, querySize: rec.QuerySize, size: rec.Size,
 	})
 }
 
-func (t *table) name(rec *Record) uint32 {
-	n, slot, ok := t.names.find(rec.Hash, rec.Name, true)
+// question is the numbers of a name and of its answers. Mostly they are those of the
+// last time: then the one slot has both.
+func (t *table) question(rec *Record) (name, answers uint32) {
+	name, at, ok := t.names.find(rec.Hash, rec.Name, true)
 	if !ok {
 		folded := rec.Name.Fold()
-		t.names.put(rec.Hash, slot, folded, true)
+		t.names.put(rec.Hash, at, folded, true)
 		t.names.texts.add([]byte(folded.String()))
 	}
-	return n
+	s := &t.names.slots[at]
+	if len(rec.Answers) > shortKey || len(rec.Answers) == 0 {
+		return name, t.answer(rec)
+	}
+	key := short(rec.Answers)
+	if s.lastKey != key || int(s.lastLength) != len(rec.Answers) {
+		s.lastNumber, s.lastKey, s.lastLength = t.answer(rec), key, uint8(len(rec.Answers))
+	}
+	return name, s.lastNumber
 }
 
 func (t *table) client(rec *Record, s *scribe) uint32 {
+	if t.last.known && rec.Client == t.last.client {
+		return t.last.clientNumber
+	}
 	key := s.privacy.mask(rec.Client)
 	hash := mix(t.seed, binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:]))
 	n, slot, ok := t.clients.find(hash, key[:], false)
@@ -125,6 +148,7 @@ func (t *table) client(rec *Record, s *scribe) uint32 {
 		t.clients.put(hash, slot, key[:], false)
 		t.clients.texts.end(s.privacy.appendClient(t.clients.texts.octets, key))
 	}
+	t.last.client, t.last.clientNumber = rec.Client, n
 	return n
 }
 
@@ -148,6 +172,9 @@ func (t *table) answer(rec *Record) uint32 {
 
 func (t *table) kind(rec *Record, s *scribe) uint32 {
 	key := rec.kind()
+	if t.last.known && key == t.last.kind && len(rec.ECS) == 0 {
+		return t.last.kindNumber
+	}
 	if len(rec.ECS) > 0 {
 		hash := hashOctets(t.seed, rec.ECS)
 		n, slot, ok := t.subnets.find(hash, rec.ECS, false)
@@ -165,6 +192,9 @@ func (t *table) kind(rec *Record, s *scribe) uint32 {
 	if !ok {
 		t.kinds.put(hash, slot, octets[:], false)
 		t.templates = append(t.templates, s.template(rec))
+	}
+	if len(rec.ECS) == 0 {
+		t.last.kind, t.last.kindNumber, t.last.known = key, n, true
 	}
 	return n
 }
