@@ -129,7 +129,8 @@ func guesses() *limit.Rate {
 	return limit.NewRate(limit.RateConfig{PerSecond: guessesPerSecond, Burst: guessesAtOnce, V4: 32, V6: 64})
 }
 
-// failed counts an attempt that failed, and is the problem of who has had too many.
+// failed counts an attempt at logging in, or a token that is none, and is the problem of
+// who has had too many.
 func (s *Server) failed(r *http.Request) *Problem {
 	if s.guesses.Take(remote(r).Addr(), s.conf.Now()) {
 		return nil

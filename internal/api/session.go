@@ -102,24 +102,24 @@ var sessionRoutes = []route{
 	{method: http.MethodDelete, path: "session", scope: Read, do: (*Server).logout},
 }
 
-// login begins a session. Only who is about to be refused pays for a limit, and who
-// has guessed too often is refused before anything is looked at.
+// login begins a session. Every attempt counts for the limit, and who has made too
+// many is refused before anything is looked at.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	if why := crossSite(r); why != "" {
 		return problem(http.StatusForbidden, "%s", why)
 	}
+	if p := s.failed(r); p != nil {
+		return p
+	}
 	var sent login
 	if err := read(r, &sent); err != nil {
-		if p := s.failed(r); p != nil {
-			return p
-		}
 		return problem(http.StatusUnauthorized, "send {\"password\": …} or {\"token\": …}: %v", err)
 	}
-	name, scope, ok := s.known(sent)
+	name, scope, ok, busy := s.known(sent)
+	if busy {
+		return problem(http.StatusTooManyRequests, "another password is being looked at: try again")
+	}
 	if !ok {
-		if p := s.failed(r); p != nil {
-			return p
-		}
 		return problem(http.StatusUnauthorized, "that is not it")
 	}
 	cookie, made := s.sessions.begin(name, scope, s.conf.Now())
@@ -131,19 +131,22 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, sessionView{name, scope.String(), made.csrf})
 }
 
-// known is who logs in.
-func (s *Server) known(sent login) (name string, scope Scope, ok bool) {
+// known is who logs in. busy says that another password is being looked at: nobody
+// waits for that, or guesses would take all places.
+func (s *Server) known(sent login) (name string, scope Scope, ok, busy bool) {
 	if sent.Token != "" {
 		t, ok := s.token(sent.Token)
-		return t.Name, t.Scope, ok
+		return t.Name, t.Scope, ok, false
 	}
 	if sent.Password == "" || len(sent.Password) > maxPassword || s.conf.Access.Password == "" {
-		return "", Nobody, false
+		return "", Nobody, false, false
 	}
-	s.sessions.hash.Lock()
+	if !s.sessions.hash.TryLock() {
+		return "", Nobody, false, true
+	}
 	defer s.sessions.hash.Unlock()
 	err := bcrypt.CompareHashAndPassword([]byte(s.conf.Access.Password), []byte(sent.Password))
-	return "password", Admin, err == nil
+	return "password", Admin, err == nil, false
 }
 
 // session tells who asks.

@@ -80,7 +80,8 @@ func (s *Server) route(t *route, w http.ResponseWriter, r *http.Request) {
 		}
 		sent.note = p.Detail
 	}
-	if t.unsafe() {
+	// Who shows nothing, or guesses too often, does not fill the trail.
+	if t.unsafe() && sent.who.name != "" && status.status != http.StatusTooManyRequests {
 		s.audit.add(s.conf.Wall(), Entry{
 			Who: sent.who.name, From: remote(r).Addr().String(), Method: r.Method, Path: r.URL.Path, Status: status.status, What: sent.note,
 		})
