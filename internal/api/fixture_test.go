@@ -44,6 +44,7 @@ type world struct {
 	series  *stats.Series
 	served  map[string]*zone.Zone // managed
 	files   []*zone.Zone
+	file    string // of file.example.
 	notYet  error
 	reload  error
 }
@@ -78,6 +79,9 @@ func (w *world) Zones() []*zone.Zone {
 		all = append(all, z)
 	}
 	return all
+}
+func (w *world) ZoneFile(apex wire.Name) (string, bool) {
+	return w.file, w.file != "" && apex.String() == "file.example."
 }
 func (w *world) Store() *store.Store { return w.store }
 func (w *world) UseZone(z *zone.Zone) error {

@@ -33,6 +33,7 @@ type Live interface {
 	Series() (names []string, s *stats.Series)
 
 	Zones() []*zone.Zone // all that are served
+	ZoneFile(apex wire.Name) (file string, ok bool)
 	Store() *store.Store
 	UseZone(z *zone.Zone) error // in place of the version before
 	DropZone(apex wire.Name) error

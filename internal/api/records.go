@@ -22,46 +22,70 @@ func viewOf(set *store.RRset) rrsetView {
 
 // exportZone writes the zone as a master file.
 func (s *Server) exportZone(w http.ResponseWriter, r *http.Request) error {
-	st, name, err := s.managed(r, false)
+	z, name, err := s.ofFile(r)
 	if err != nil {
 		return err
 	}
+	export := func() error { return z.Export(s.patiently(w)) }
+	if z == nil {
+		st, name, err := s.managed(r, false)
+		if err != nil {
+			return err
+		}
+		export = func() error { return st.Export(r.Context(), name, s.patiently(w)) }
+	}
 	w.Header().Set("Content-Type", "text/dns; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="zone"`)
-	if err := st.Export(r.Context(), name, s.patiently(w)); err != nil {
+	if err := export(); err != nil {
 		s.conf.Log.Debug("sending a zone failed", "zone", name.String(), "error", err)
 		panic(http.ErrAbortHandler) // so that the client sees that it is cut
 	}
 	return nil
 }
 
+// pageOf is the RRsets that a request means.
+func pageOf(r *http.Request) (p store.Page, err error) {
+	if p.Most, err = number(r, "limit", 1000, 10_000); err != nil {
+		return p, err
+	}
+	if param(r, "skip") != "" {
+		if p.Skip, err = number(r, "skip", 0, 1<<30); err != nil {
+			return p, err
+		}
+	}
+	if p.Owner, err = domain(r, "name"); err != nil {
+		return p, err
+	}
+	if p.Under, err = domain(r, "under"); err != nil {
+		return p, err
+	}
+	if text := param(r, "type"); text != "" {
+		if p.Type, err = wire.ParseType(text); err != nil {
+			return p, problem(http.StatusBadRequest, "type: %v", err)
+		}
+	}
+	return p, nil
+}
+
 func (s *Server) rrsets(w http.ResponseWriter, r *http.Request) error {
 	if err := only(r, "name", "under", "type", "skip", "limit"); err != nil {
 		return err
 	}
-	st, name, err := s.managed(r, false)
+	p, err := pageOf(r)
 	if err != nil {
 		return err
 	}
-	var p store.Page
-	if p.Most, err = number(r, "limit", 1000, 10_000); err != nil {
+	z, _, err := s.ofFile(r)
+	if err != nil {
 		return err
 	}
-	if param(r, "skip") != "" {
-		if p.Skip, err = number(r, "skip", 0, 1<<30); err != nil {
-			return err
-		}
+	if z != nil {
+		sets, more := z.RRsets(p)
+		return listed(w, sets, more, nil)
 	}
-	if p.Owner, err = domain(r, "name"); err != nil {
+	st, name, err := s.managed(r, false)
+	if err != nil {
 		return err
-	}
-	if p.Under, err = domain(r, "under"); err != nil {
-		return err
-	}
-	if text := param(r, "type"); text != "" {
-		if p.Type, err = wire.ParseType(text); err != nil {
-			return problem(http.StatusBadRequest, "type: %v", err)
-		}
 	}
 	info, err := st.Info(name)
 	if err != nil {
@@ -71,12 +95,21 @@ func (s *Server) rrsets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return storeProblem(err)
 	}
+	w.Header().Set("ETag", etag(info.Serial))
+	return listed(w, sets, more, &info.Serial)
+}
+
+// listed answers with RRsets, and the serial of a managed zone.
+func listed(w http.ResponseWriter, sets []store.RRset, more bool, serial *uint32) error {
 	list := []rrsetView{}
 	for i := range sets {
 		list = append(list, viewOf(&sets[i]))
 	}
-	w.Header().Set("ETag", etag(info.Serial))
-	return reply(w, http.StatusOK, map[string]any{"rrsets": list, "more": more, "serial": info.Serial})
+	return reply(w, http.StatusOK, struct {
+		RRsets []rrsetView `json:"rrsets"`
+		More   bool        `json:"more"`
+		Serial *uint32     `json:"serial,omitempty"`
+	}{list, more, serial})
 }
 
 // operation is one change of an RRset.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -149,6 +150,20 @@ func TestFileZone(t *testing.T) {
 	if a := r.want(http.StatusOK, "GET", "zones", ""); !strings.Contains(a.body, "file.example.") {
 		t.Error(a.body)
 	}
+	r.world.file = filepath.Join(t.TempDir(), "zone")
+	write(t, r.world.file, master)
+	if a := r.want(http.StatusOK, "GET", "zones/file.example/export", ""); !strings.Contains(a.body, "SOA") || !strings.Contains(a.body, "192.0.2.53") {
+		t.Error(a.body)
+	}
+	var sets struct {
+		RRsets []rrsetView
+		More   bool
+	}
+	r.want(http.StatusOK, "GET", "zones/file.example/rrsets?type=A&limit=1&skip=1", "").json(t, &sets)
+	if len(sets.RRsets) != 1 || sets.More || fmt.Sprint(sets.RRsets[0]) != "{www.file.example. A 300 [192.0.2.1 192.0.2.2]}" {
+		t.Errorf("%+v", sets)
+	}
+	r.want(http.StatusConflict, "PATCH", "zones/file.example/rrsets", `{"ops":[{"do":"delete","name":"www"}]}`)
 	r.imports(http.StatusConflict, "file.example", strings.NewReader(master))
 	r.want(http.StatusConflict, "POST", "zones", `{"name":"file.example","ns":["ns1.example.net."]}`)
 	r.want(http.StatusConflict, "DELETE", "zones/file.example", "")

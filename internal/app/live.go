@@ -112,6 +112,17 @@ func (l live) Zones() []*zone.Zone {
 	return nil
 }
 
+func (l live) ZoneFile(apex wire.Name) (string, bool) {
+	if w := l.s.world.Load(); w != nil {
+		for _, z := range w.plan.Zones {
+			if wire.EqualFold(z.Name, apex) {
+				return z.File, true
+			}
+		}
+	}
+	return "", false
+}
+
 func (l live) Store() *store.Store { return l.s.managed.store }
 
 func (l live) UseZone(z *zone.Zone) error { return l.s.setZone(z.Name(), z) }
