@@ -48,8 +48,11 @@ func (s *Server) filter(r *http.Request, own ...string) (dir string, f search.Fi
 	for _, key := range own {
 		values.Del(key)
 	}
-	f, err = search.ParseFilter(values, s.conf.Wall())
-	return dir, f, filterProblem(err)
+	if f, err = search.ParseFilter(values, s.conf.Wall()); err != nil {
+		return dir, f, filterProblem(err)
+	}
+	// What was asked a moment ago is among the answers.
+	return dir, f, log.Sync(r.Context())
 }
 
 // filterProblem tells each key that is wrong.
@@ -191,9 +194,6 @@ func (s *Server) logStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	log, _ := s.conf.Live.QueryLog()
-	if log == nil {
-		return errNoLog()
-	}
 	feed := log.Follow(feedRows)
 	defer log.Leave(feed)
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -178,7 +178,7 @@ func (s *Server) URL() string {
 // Serve starts to answer.
 func (s *Server) Serve() {
 	s.wg.Go(func() {
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.conf.Log.Error("the API ended", "error", err)
 		}
 	})

@@ -182,8 +182,11 @@ func storeProblem(err error) error {
 	var op *store.OpError
 	switch {
 	case errors.As(err, &bad):
-		p := problem(http.StatusUnprocessableEntity, "nothing has changed: %d records are wrong", len(bad.Problems))
+		p := problem(http.StatusUnprocessableEntity, "nothing has changed: some records are wrong")
 		for _, one := range bad.Problems {
+			if one.Level != zonefile.Error {
+				continue
+			}
 			p.Errors = append(p.Errors, Fault{File: one.File, Line: one.Line, Text: one.Text, Mend: one.Mend})
 		}
 		return p

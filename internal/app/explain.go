@@ -23,7 +23,7 @@ func (s *Server) explain(ctx context.Context, a explain.Asked) (*explain.Answere
 	if err != nil {
 		return nil, err
 	}
-	q.Peer, q.Local = l.peer, l.Addr()
+	q.Arrive(l.peer, l.Addr())
 	ctx, cancel := context.WithTimeout(ctx, explainTime)
 	defer cancel()
 	w := s.world.Load()

@@ -126,8 +126,8 @@ func fixed(old, p *plan.Plan) string {
 	same := old.Server
 	same.ID, same.Version, same.Watch, same.Drain = p.Server.ID, p.Server.Version, p.Server.Watch, p.Server.Drain
 	if same == p.Server && old.Log == p.Log && old.Metrics.Listen == p.Metrics.Listen && old.Control.Path == p.Control.Path &&
-		old.API.HTTP == p.API.HTTP && old.API.Token == p.API.Token {
+		old.API.Same(p.API) && old.ZoneStore.Same(p.ZoneStore) {
 		return ""
 	}
-	return "; limits of listeners, user, log, metrics, API, control and history take effect at the next start"
+	return "; limits of listeners, user, log, metrics, API, zonestore, control and history take effect at the next start"
 }

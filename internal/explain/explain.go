@@ -24,6 +24,8 @@ type Question struct {
 	Local  netip.AddrPort // where it is asked
 	Peer   *serve.Peer    // of the listener
 	DO, CD bool           // flags that the client sets
+
+	anybody bool // nobody said who asks
 }
 
 // Report is what became of the question.

@@ -61,6 +61,7 @@ func (a Asked) Question() (q Question, err error) {
 	}
 	q.Client = netip.AddrPortFrom(netip.IPv6Loopback(), clientPort)
 	if a.Client == "" {
+		q.anybody = true
 		return q, nil
 	}
 	if addr, err := netip.ParseAddr(a.Client); err == nil {
@@ -69,6 +70,15 @@ func (a Asked) Question() (q Question, err error) {
 		return q, fmt.Errorf("reading client %q: expected an address, such as 192.0.2.7", a.Client)
 	}
 	return q, nil
+}
+
+// Arrive says at which listener the question is asked. A client that nobody named is
+// on this machine, and of the listener's family.
+func (q *Question) Arrive(peer *serve.Peer, local netip.AddrPort) {
+	q.Peer, q.Local = peer, local
+	if q.anybody && local.Addr().Unmap().Is4() {
+		q.Client = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), q.Client.Port())
+	}
 }
 
 // clientPort is the port of a client that is only an address: the first one of

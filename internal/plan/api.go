@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 )
 
@@ -48,6 +49,26 @@ type TSIGKey struct {
 	Name      string
 	Algorithm string
 	Secret    string // base64
+}
+
+// Same tells whether two plans want the same API, wherever they say so.
+func (a API) Same(b API) bool {
+	a.Pos, b.Pos = Pos{}, Pos{}
+	plain := func(all []APIToken) (out []APIToken) {
+		for _, t := range all {
+			t.Pos = Pos{}
+			out = append(out, t)
+		}
+		return out
+	}
+	a.Tokens, b.Tokens = plain(a.Tokens), plain(b.Tokens)
+	return reflect.DeepEqual(a, b)
+}
+
+// Same tells whether two plans want the same store, wherever they say so.
+func (z ZoneStore) Same(b ZoneStore) bool {
+	z.Pos, b.Pos = Pos{}, Pos{}
+	return z == b
 }
 
 const mendToken = "make one with: waymark token"

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"github.com/waymark-dns/waymark/internal/durable"
 )
 
 // Config is how a log is kept.
@@ -49,6 +53,7 @@ const (
 // Log is a log that is kept. Its methods may be called by any goroutine.
 type Log struct {
 	cfg    Config
+	lock   *os.File // of the folder, while the log is open
 	scribe scribe
 	keeper keeper
 
@@ -86,8 +91,44 @@ func Open(c Config) (*Log, error) {
 	if err := os.Mkdir(c.Dir, 0o750); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("opening the query log: %w", err)
 	}
+	lock, err := lockDir(c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the query log: %w", err)
+	}
+	l, err := open(c, lock)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return l, nil
+}
+
+// lockFile makes sure that one program writes to a folder: two would take each other's
+// tails for those of a run that is over.
+const lockFile = "lock"
+
+const lockText = "waymark-lock 1\n"
+
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o640)
+	if err != nil {
+		return nil, err
+	}
+	if err := durable.Lock(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: another program writes its log here; name another folder (%w)", dir, err), f.Close())
+	}
+	_, err = f.WriteAt([]byte(lockText), 0)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = nil // the lock counts, not what is in the file
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func open(c Config, lock *os.File) (*Log, error) {
 	l := &Log{
-		cfg: c, requests: make(chan func()), jobs: make(chan job, 1), spare: make(chan *table, 1),
+		lock: lock, cfg: c, requests: make(chan func()), jobs: make(chan job, 1), spare: make(chan *table, 1),
 		scribe: scribe{names: c.Names, privacy: privacy{level: c.Privacy}},
 		keeper: keeper{dir: c.Dir, keep: c.Keep, age: c.Age, log: c.Log, wall: c.Wall, create: createFile},
 	}
@@ -144,6 +185,7 @@ func (l *Log) Close() error {
 	for _, s := range l.cfg.Sinks {
 		errs = append(errs, s.Close())
 	}
+	errs = append(errs, l.lock.Close())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.feeds {

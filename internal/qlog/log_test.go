@@ -503,3 +503,15 @@ func TestOrder(t *testing.T) {
 		t.Errorf("%d rows of %d, or not in order", len(got), len(want))
 	}
 }
+
+// Two logs do not share a folder; the second gets it when the first has ended.
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	s := openSite(t, dir, nil)
+	c, _, _ := config(dir)
+	if _, err := Open(c); err == nil || !strings.Contains(err.Error(), "another program") {
+		t.Fatalf("a second log of the folder: %v", err)
+	}
+	s.shut()
+	openSite(t, dir, nil).shut()
+}

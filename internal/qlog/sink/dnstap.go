@@ -7,8 +7,8 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/dnstap/golang-dnstap"
-	"github.com/farsightsec/golang-framestream"
+	dnstap "github.com/dnstap/golang-dnstap"
+	framestream "github.com/farsightsec/golang-framestream"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/waymark-dns/waymark/internal/qlog"

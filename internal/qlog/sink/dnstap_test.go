@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dnstap/golang-dnstap"
-	"github.com/farsightsec/golang-framestream"
+	dnstap "github.com/dnstap/golang-dnstap"
+	framestream "github.com/farsightsec/golang-framestream"
 	"github.com/miekg/dns"
 	"google.golang.org/protobuf/proto"
 

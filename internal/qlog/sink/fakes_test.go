@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dnstap/golang-dnstap"
-	"github.com/farsightsec/golang-framestream"
+	dnstap "github.com/dnstap/golang-dnstap"
+	framestream "github.com/farsightsec/golang-framestream"
 	"github.com/miekg/dns"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/waymark-dns/waymark/internal/durable"
 )
 
 // A spill file is one batch: the mark with the version of the format, how many rows
@@ -73,7 +75,7 @@ func (s *spill) claim() error {
 	if err != nil {
 		return fmt.Errorf("claiming the spill folder: %w", err)
 	}
-	if err := lockFile(f); err != nil {
+	if err := durable.Lock(f); err != nil {
 		_ = f.Close() // nothing was written
 		return errClaimed
 	}
