@@ -340,7 +340,7 @@ func TestLogAdopts(t *testing.T) {
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-		want := []string{fileName(1_700_000_000_000_001, segmentExt), fileName(1_700_000_000_000_002, segmentExt), fileName(1_700_000_000_000_003, segmentExt), fileName(1_700_000_000_000_007, tailExt), "notes.txt"}
+		want := []string{fileName(1_700_000_000_000_001, segmentExt), fileName(1_700_000_000_000_002, segmentExt), fileName(1_700_000_000_000_003, segmentExt), fileName(1_700_000_000_000_007, tailExt), lockFile, "notes.txt"}
 		if !slices.Equal(names, want) {
 			t.Fatalf("files %v, want %v", names, want)
 		}
